@@ -19,9 +19,10 @@ from config.back_office_page import GROUPS, back_office_page
 from evaluation.accounts.access import roles_anywhere
 from evaluation.core.roles import STAFF_ROLES
 
-#: Tables of other apps stay out. A scheduled function of the task queue could be any importable code, and viewing its
-#: results unpickles them. Groups mean nothing, because rights come from roles.
-OWN_TABLES = ("contrib.", "evaluation.", "review.")
+# Module prefixes of the tables that the back office shows. It leaves out those of other apps: with the task queue's
+# tables, a user could schedule any importable code or unpickle results. Permission groups have no effect here, because
+# rights come from roles.
+OWN_MODULE_PREFIXES = ("contrib.", "evaluation.", "review.")
 
 
 class BackOfficeSite(AdminSite):
@@ -60,13 +61,13 @@ class BackOfficeSite(AdminSite):
             return apps
         models_by_name = {model["object_name"]: model for app in apps for model in app["models"]}
         groups = []
-        for name, title, tables in GROUPS:
-            models = [models_by_name.pop(table) for table in tables if table in models_by_name]
+        for name, title, model_names in GROUPS:
+            models = [models_by_name.pop(model_name) for model_name in model_names if model_name in models_by_name]
             if models:
                 address = f"{reverse('admin:index', current_app=self.name)}#{name}"
-                links = {"app_label": name, "app_url": address, "has_module_perms": True}
-                groups.append({"name": title, "models": models, **links})
-        # Tables that an installation added itself.
+                app_fields = {"app_label": name, "app_url": address, "has_module_perms": True}
+                groups.append({"name": title, "models": models, **app_fields})
+        # The last group lists tables that an installation added.
         if models_by_name:
             groups.append({**apps[-1], "models": list(models_by_name.values())})
         return groups
@@ -79,6 +80,6 @@ class BackOfficeSite(AdminSite):
     ) -> None:
         """Register tables of this project only; ignore those of other apps."""
         models = [model_or_iterable] if isinstance(model_or_iterable, type) else list(model_or_iterable)
-        own_models = [model for model in models if model.__module__.startswith(OWN_TABLES)]
+        own_models = [model for model in models if model.__module__.startswith(OWN_MODULE_PREFIXES)]
         if own_models:
             super().register(own_models, admin_class, **options)

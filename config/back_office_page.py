@@ -13,7 +13,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts import access
-from evaluation.accounts.access import Person
+from evaluation.accounts.access import UserOrAnonymous
 from evaluation.core.roles import Action, Role
 from evaluation.models import AnswerSet, Endpoint, JudgeVersion, Project, QuestionSet, RoleGrant, Run
 from review.models import Rating
@@ -54,7 +54,7 @@ class BackOfficePage:
         return text % {"count": self.open_steps}
 
 
-def back_office_page(user: Person) -> BackOfficePage:
+def back_office_page(user: UserOrAnonymous) -> BackOfficePage:
     """Build the page for a user, over the projects they work in. Up to 16 queries."""
     is_superuser = bool(user.is_superuser)
     actions = {action for action in Action if is_superuser or access.projects_with(user, action).exists()}
@@ -62,7 +62,7 @@ def back_office_page(user: Person) -> BackOfficePage:
     return BackOfficePage(tuple(_steps(projects, user, actions)), tuple(_attention(projects)), tuple(_tasks(actions)))
 
 
-def _steps(projects: QuerySet[Project], user: Person, actions: set[Action]) -> Iterator[Link]:
+def _steps(projects: QuerySet[Project], user: UserOrAnonymous, actions: set[Action]) -> Iterator[Link]:
     may_administer, may_evaluate, may_lead = (
         action in actions for action in (Action.ADMINISTER, Action.EVALUATE, Action.MANAGE_REVIEW)
     )

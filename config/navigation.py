@@ -48,12 +48,12 @@ class PageFrame:
 
     @property
     def staff(self) -> bool:
-        """Whether the user may enter the back office."""
+        """Return whether the user may enter the back office."""
         return bool(self.roles & STAFF_ROLES)
 
     @property
     def evaluates(self) -> bool:
-        """Whether the user may start runs in some project."""
+        """Return whether the user may start runs in some project."""
         return is_allowed(self.roles, Action.EVALUATE)
 
     @cached_property

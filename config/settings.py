@@ -176,7 +176,7 @@ if CONCORD_OIDC or CONCORD_SECOND_FACTOR != "off":
     MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
 if CONCORD_OIDC:
     INSTALLED_APPS += ["allauth.socialaccount", "contrib.sso"]
-    SOCIALACCOUNT_ADAPTER = "contrib.sso.views.Adapter"
+    SOCIALACCOUNT_ADAPTER = "contrib.sso.views.SSOAdapter"
 if CONCORD_SECOND_FACTOR != "off":
     INSTALLED_APPS += ["allauth.mfa", "contrib.second_factor"]
     MIDDLEWARE.insert(
@@ -219,7 +219,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "evaluation.rest.requests.Pages",
     "PAGE_SIZE": 50,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "evaluation.rest.errors.handle",
+    "EXCEPTION_HANDLER": "evaluation.rest.errors.handle_exception",
     # `?format=` belongs to the report; DRF's own override would answer 404 to formats it does not know.
     "URL_FORMAT_OVERRIDE": None,
 }

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 from evaluation.extensions import features
-from evaluation.rest.errors import unknown
+from evaluation.rest.errors import unknown_address
 
 # Not in `AppConfig.ready`, so that commands do not import the admin pages.
 admin.autodiscover()
@@ -18,7 +18,7 @@ def url_routes() -> list[URLPattern | URLResolver]:
         path("api/v1/", include("review.api_urls")),
         *(path("api/v1/", include(feature.api_urls)) for feature in features() if feature.api_urls),
         path("evaluation/", include("evaluation.runs.generation_api")),
-        path("api/<path:rest>", unknown),
+        path("api/<path:subpath>", unknown_address),
         path("", include("evaluation.urls")),
         path("", include("review.urls")),
         *(path("", include(feature.urls)) for feature in features() if feature.urls),

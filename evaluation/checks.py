@@ -15,7 +15,6 @@ from django.db.utils import DatabaseError
 from evaluation.core.errors import InvalidFile
 from evaluation.storage import append_only, guards
 
-# Tag of checks of the operator's settings.
 SETTINGS_TAG = "settings"
 
 
@@ -57,15 +56,15 @@ def check_file_permissions(*, databases: Sequence[str] | None = None, **_: Any) 
     if not databases:
         return []
     database = str(settings.DATABASES["default"]["NAME"])
-    embedded = [Path(f"{database}{end}") for end in ("", "-wal", "-shm")] if "sqlite" in _engine() else []
-    readable = [str(path) for path in (settings.VAR_DIR, *embedded) if _readable_by_others(path)]
+    database_files = [Path(f"{database}{suffix}") for suffix in ("", "-wal", "-shm")] if "sqlite" in _engine() else []
+    exposed_paths = [str(path) for path in (settings.VAR_DIR, *database_files) if _readable_by_others(path)]
     return [
         Advice(
-            f"other users of this machine can read {', '.join(readable)}",
+            f"other users of this machine can read {', '.join(exposed_paths)}",
             hint="Run chmod 700 on the folder and chmod 600 on the files.",
             id="concord.W001",
         )
-    ] * bool(readable)
+    ] * bool(exposed_paths)
 
 
 def _engine() -> str:

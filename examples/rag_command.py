@@ -1,6 +1,6 @@
 """The toy system as a program: ``python -m examples.rag_command ask QUERY --top-k 5 --format json [--output FILE]``.
 
-It takes the options of ``regulation ask`` as source 003 writes them; of ``--use-rerank`` it has no need."""
+It takes the options of ``regulation ask`` as in the profile ``regulation``; of ``--use-rerank`` it has no need."""
 
 from __future__ import annotations
 

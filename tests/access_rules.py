@@ -1,14 +1,14 @@
-"""Who gets what at every address: the table of permissions that ``test_access_matrix`` holds the site to.
+"""Expected outcomes of every address for each role: the permission table that ``test_access_matrix`` checks.
 
-An outcome is one word per person of ``tests.pages.world.PEOPLE``: ``ok`` (whatever the answer says, the person was let
-in), ``no`` (403), ``gone`` (404: for this person it does not exist), ``login`` (sent there, or 401).
+An outcome is one word for each user of ``tests.pages.world.PEOPLE``: ``ok`` (access granted, whatever the response),
+``no`` (403), ``gone`` (404: the object does not exist for this user), ``login`` (redirected there, or 401).
 ``member`` is a reviewer of the queue who holds the item and has not rated it; ``outsider`` a reviewer of the project.
 """
 
 from __future__ import annotations
 
 #                   anonymous stranger viewer member outsider evaluator lead admin
-ANYBODY = "         ok        ok       ok     ok     ok       ok        ok   ok  "
+ANYONE = "         ok        ok       ok     ok     ok       ok        ok   ok  "
 LOGGED_IN = "       login     ok       ok     ok     ok       ok        ok   ok  "  # lists show what is theirs
 SEES_RUNS = "       login     gone     ok     no     no       ok        ok   ok  "
 EVALUATES = "       login     gone     no     no     no       ok        ok   ok  "
@@ -22,7 +22,7 @@ LEADS_QUEUE = "     login     gone     gone   no     gone     gone      ok   ok 
 ADMINISTERS_SOMEWHERE = "login no      no     no     no       no        no   ok  "
 SEES_QUEUE = "      login     gone     gone   ok     gone     gone      ok   ok  "
 RATES_PAIRS = "     login     gone     gone   ok     gone     gone      no   no  "  # those who are named
-HOLDS = "           login     gone     gone   ok     gone     gone      gone gone"
+HOLDS_ASSIGNMENT = "           login     gone     gone   ok     gone     gone      gone gone"
 SEES_ANSWER = "     login     gone     ok     gone   gone     ok        ok   ok  "
 OVERRIDES = "       login     gone     no     gone   gone     no        ok   ok  "
 SEES_RUBRIC = "     login     gone     ok     gone   gone     ok        ok   ok  "
@@ -32,18 +32,18 @@ OWNS_TOKEN = "      login     gone     gone   gone   gone     gone      ok   gon
 
 PAGES = {
     ("GET", "home"): LOGGED_IN,
-    ("GET", "login"): ANYBODY,
-    ("POST", "login"): ANYBODY,
-    ("POST", "logout"): ANYBODY,
+    ("GET", "login"): ANYONE,
+    ("POST", "login"): ANYONE,
+    ("POST", "logout"): ANYONE,
     ("GET", "account"): LOGGED_IN,
     ("POST", "account"): LOGGED_IN,
     ("GET", "kept"): LOGGED_IN,
     ("POST", "token-make"): LOGGED_IN,
     ("POST", "token-revoke"): OWNS_TOKEN,
-    ("GET", "password-choose"): ANYBODY,
-    ("POST", "password-choose"): ANYBODY,
-    ("POST", "language"): ANYBODY,
-    ("GET", "favicon"): ANYBODY,
+    ("GET", "password-choose"): ANYONE,
+    ("POST", "password-choose"): ANYONE,
+    ("POST", "language"): ANYONE,
+    ("GET", "favicon"): ANYONE,
     ("GET", "question-set-list"): LOGGED_IN,
     ("GET", "question-set"): SEES_RUNS,
     ("GET", "question-set-upload"): EVALUATES_SOMEWHERE,
@@ -121,18 +121,18 @@ PAGES = {
     ("GET", "queue-questions"): LEADS_QUEUE,
     ("GET", "queue-export"): SEES_QUEUE,
     ("POST", "queue-reopen"): LEADS_QUEUE,
-    ("GET", "review-next"): HOLDS,
-    ("GET", "review-item"): HOLDS,
-    ("POST", "review-submit"): HOLDS,
-    ("POST", "review-draft"): HOLDS,
-    ("POST", "review-skip"): HOLDS,
-    ("POST", "review-flag"): HOLDS,
-    ("POST", "review-undo"): HOLDS,
-    ("GET", "review-prefetch"): HOLDS,
-    ("POST", "review-escalate"): HOLDS,
-    ("POST", "review-extend"): HOLDS,
-    ("GET", "review-rerate"): HOLDS,
-    ("POST", "review-rerate"): HOLDS,
+    ("GET", "review-next"): HOLDS_ASSIGNMENT,
+    ("GET", "review-item"): HOLDS_ASSIGNMENT,
+    ("POST", "review-submit"): HOLDS_ASSIGNMENT,
+    ("POST", "review-draft"): HOLDS_ASSIGNMENT,
+    ("POST", "review-skip"): HOLDS_ASSIGNMENT,
+    ("POST", "review-flag"): HOLDS_ASSIGNMENT,
+    ("POST", "review-undo"): HOLDS_ASSIGNMENT,
+    ("GET", "review-prefetch"): HOLDS_ASSIGNMENT,
+    ("POST", "review-escalate"): HOLDS_ASSIGNMENT,
+    ("POST", "review-extend"): HOLDS_ASSIGNMENT,
+    ("GET", "review-rerate"): HOLDS_ASSIGNMENT,
+    ("POST", "review-rerate"): HOLDS_ASSIGNMENT,
     ("GET", "my-ratings"): LOGGED_IN,
     ("GET", "adjudication"): LOGGED_IN,
     ("GET", "adjudication-case"): LEADS,
@@ -145,11 +145,11 @@ PAGES = {
     ("GET", "review-keys"): LOGGED_IN,
     ("POST", "review-keys"): LOGGED_IN,
     ("POST", "keys-switch"): LOGGED_IN,
-    ("POST", "review-finalise"): HOLDS,
+    ("POST", "review-finalise"): HOLDS_ASSIGNMENT,
 }
 
 API = {
-    ("GET", "api-schema"): ANYBODY,
+    ("GET", "api-schema"): ANYONE,
     ("GET", "api-question-set-list"): LOGGED_IN,
     ("POST", "api-question-set-list"): LOGGED_IN,  # who may import nowhere has no project to name: 400
     ("GET", "api-question-set-detail"): SEES_RUNS,
@@ -214,7 +214,7 @@ API = {
     ("POST", "api-queue-list"): LEADS,
     ("GET", "api-queue-detail"): SEES_QUEUE,
     ("GET", "api-queue-items"): SEES_QUEUE,
-    ("POST", "api-queue-next"): HOLDS,
+    ("POST", "api-queue-next"): HOLDS_ASSIGNMENT,
     ("GET", "api-queue-progress"): SEES_QUEUE,
     ("POST", "api-queue-close"): LEADS_QUEUE,
     ("GET", "api-queue-agreement"): LEADS_QUEUE,
@@ -225,17 +225,17 @@ API = {
     ("POST", "api-queue-name-reviewers"): LEADS_QUEUE,
     ("POST", "api-queue-deadline"): LEADS_QUEUE,
     ("POST", "api-queue-reopen"): LEADS_QUEUE,
-    ("GET", "api-item-detail"): HOLDS,
-    ("POST", "api-item-draft"): HOLDS,
-    ("POST", "api-item-submit"): HOLDS,
-    ("POST", "api-item-reveal"): HOLDS,
-    ("POST", "api-item-finalise"): HOLDS,
-    ("POST", "api-item-undo"): HOLDS,
-    ("POST", "api-item-skip"): HOLDS,
-    ("POST", "api-item-flag"): HOLDS,
-    ("POST", "api-item-escalate"): HOLDS,
-    ("POST", "api-item-release"): HOLDS,
-    ("POST", "api-item-extend"): HOLDS,
+    ("GET", "api-item-detail"): HOLDS_ASSIGNMENT,
+    ("POST", "api-item-draft"): HOLDS_ASSIGNMENT,
+    ("POST", "api-item-submit"): HOLDS_ASSIGNMENT,
+    ("POST", "api-item-reveal"): HOLDS_ASSIGNMENT,
+    ("POST", "api-item-finalise"): HOLDS_ASSIGNMENT,
+    ("POST", "api-item-undo"): HOLDS_ASSIGNMENT,
+    ("POST", "api-item-skip"): HOLDS_ASSIGNMENT,
+    ("POST", "api-item-flag"): HOLDS_ASSIGNMENT,
+    ("POST", "api-item-escalate"): HOLDS_ASSIGNMENT,
+    ("POST", "api-item-release"): HOLDS_ASSIGNMENT,
+    ("POST", "api-item-extend"): HOLDS_ASSIGNMENT,
     ("POST", "api-answer-override"): OVERRIDES,
     ("POST", "api-run-override"): OVERRIDES,
     ("POST", "api-run-assumption"): LEADS,

@@ -1,4 +1,4 @@
-"""Doing things at the same moment, each over a connection of its own."""
+"""Run actions at the same moment, each over its own connection."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ WAITS = pytest.mark.skipif(
 )
 
 
-def together(*actions: Callable[[], Any]) -> list[Any]:
-    """The results of the actions, or the errors they raised, in the order in which they ended."""
+def run_concurrently(*actions: Callable[[], Any]) -> list[Any]:
+    """Run the actions in threads and return their results, or the errors they raised, in the order in which they
+    ended."""
     ready = threading.Barrier(len(actions))
     results: list[Any] = []
 
-    def act(action: Callable[[], Any]) -> None:
+    def run_action(action: Callable[[], Any]) -> None:
         ready.wait()
         try:
             results.append(action())
@@ -29,7 +30,7 @@ def together(*actions: Callable[[], Any]) -> list[Any]:
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=act, args=[action]) for action in actions]
+    threads = [threading.Thread(target=run_action, args=[action]) for action in actions]
     for thread in threads:
         thread.start()
     for thread in threads:

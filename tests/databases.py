@@ -26,7 +26,7 @@ DJANGO_TABLES = {"django_migrations", "django_content_type", "auth_permission"}
 
 
 def migrated_sqlite() -> Path:
-    """Return the file of a migrated SQLite database, which nobody writes to."""
+    """Return the file of a migrated SQLite database. It is never written to."""
     # Tests of extras run in a process with further apps, whose tables have a file of their own.
     apps = hashlib.sha256(" ".join(settings.INSTALLED_APPS).encode()).hexdigest()[:8]
     path = FOLDER / f"migrated-{apps}-{_digest()}.sqlite3"
@@ -49,10 +49,10 @@ def migrated_postgres(server: str) -> str:
     """Return the name of a migrated database on the server, which serves as a template only."""
     name, digest = f"{urlsplit(server).path.removeprefix('/')}_migrated", _digest()
     with exclusive(), psycopg.connect(server, dbname="postgres", autocommit=True) as server_connection:
-        stored = server_connection.execute(
+        stored_digest = server_connection.execute(
             "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s", [name]
         ).fetchone()
-        if stored != (digest,):
+        if stored_digest != (digest,):
             server_connection.execute(f'DROP DATABASE IF EXISTS "{name}"')
             server_connection.execute(f'CREATE DATABASE "{name}"')
             _migrate(urlunsplit(urlsplit(server)._replace(path=f"/{name}")))

@@ -9,17 +9,17 @@ import hypothesis
 import pytest
 
 
-def examples(thorough: int) -> int:
+def max_examples(thorough: int) -> int:
     """Return ``thorough`` under the profile of that name, else a fifth of it and at least ten."""
-    return thorough if is_thorough() else min(thorough, max(10, thorough // 5))
+    return thorough if all_examples_enabled() else min(thorough, max(10, thorough // 5))
 
 
-def is_thorough() -> bool:
-    """Whether all examples are to be tried."""
+def all_examples_enabled() -> bool:
+    """Return whether all examples are to be run."""
     return hypothesis.settings.get_current_profile_name() == "thorough"
 
 
 def first_fast(values: Iterable[Any], count: int) -> list[Any]:
     """Return parameters of a test, all but the first ``count`` marked as slow."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
-    return [pytest.param(*row, marks=() if at < count else pytest.mark.slow) for at, row in enumerate(rows)]
+    return [pytest.param(*row, marks=() if index < count else pytest.mark.slow) for index, row in enumerate(rows)]

@@ -78,16 +78,16 @@ def make_question_set(
     project: Project | None = None, specs: Sequence[QuestionSpec] | int = 6, name: str = ""
 ) -> QuestionSet:
     """A question set of the given questions, or of so many default ones."""
-    wanted = [question_spec(n) for n in range(1, specs + 1)] if isinstance(specs, int) else list(specs)
-    made = QuestionSet.objects.create(
+    question_specs = [question_spec(n) for n in range(1, specs + 1)] if isinstance(specs, int) else list(specs)
+    question_set = QuestionSet.objects.create(
         project=project or make_project(),
         name=name or unique("questions"),
         version=1,
-        content_hash=content_hash([s.model_dump(mode="json") for s in wanted]),
+        content_hash=content_hash([s.model_dump(mode="json") for s in question_specs]),
     )
     Question.objects.bulk_create(
         Question(
-            question_set=made,
+            question_set=question_set,
             external_id=spec.id,
             position=i,
             category=spec.category,
@@ -96,27 +96,27 @@ def make_question_set(
             text=spec.text,
             spec=spec.model_dump(mode="json"),
         )
-        for i, spec in enumerate(wanted)
+        for i, spec in enumerate(question_specs)
     )
-    return made
+    return question_set
 
 
 def make_answer_set(
     question_set: QuestionSet | None = None, system: str = "", texts: Sequence[str] | None = None, **fields: Any
 ) -> AnswerSet:
     """An answer to every question: the given texts in turn, else a right one with one context."""
-    asked = question_set or make_question_set()
-    owner = System.objects.create(project=asked.project, name=system or unique("system"))
+    questions = question_set or make_question_set()
+    owner = System.objects.create(project=questions.project, name=system or unique("system"))
     version = SystemVersion.objects.create(system=owner, version=1, content_hash=content_hash(owner.name))
-    made = AnswerSet.objects.create(
-        project=asked.project, question_set=asked, system_version=version, content_hash="0" * 64, **fields
+    answer_set = AnswerSet.objects.create(
+        project=questions.project, question_set=questions, system_version=version, content_hash="0" * 64, **fields
     )
     answers = Answer.objects.bulk_create(
-        _answer(made, question, texts[question.position % len(texts)] if texts else None)
-        for question in asked.questions.all()
+        _answer(answer_set, question, texts[question.position % len(texts)] if texts else None)
+        for question in questions.questions.all()
     )
     Context.objects.bulk_create(_context(answer) for answer in answers)
-    return made
+    return answer_set
 
 
 def make_answer(answer_set: AnswerSet, question: Question, text: str | None = None, **fields: Any) -> Answer:
@@ -128,11 +128,11 @@ def make_answer(answer_set: AnswerSet, question: Question, text: str | None = No
 
 
 def _answer(answer_set: AnswerSet, question: Question, text: str | None, **fields: Any) -> Answer:
-    said = f"The capital is city {question.external_id[1:]}." if text is None else text
+    answer_text = f"The capital is city {question.external_id[1:]}." if text is None else text
     defaults: dict[str, Any] = {
         "status": "ok",
-        "text": said,
-        "text_hash": hashlib.sha256(said.encode()).hexdigest(),
+        "text": answer_text,
+        "text_hash": hashlib.sha256(answer_text.encode()).hexdigest(),
         "latency_seconds": 1.5,
         "retrieves": True,
     }
@@ -201,11 +201,11 @@ def make_scored_run(
     run = make_draft_run(answers, profile=profile, judges=[(scorer, rubric, True)], **fields)
     Run.objects.filter(pk=run.pk).update(state=Run.State.COMPLETED)
     run.refresh_from_db()
-    given = answers.answers.filter(status="ok").order_by("pk")
+    answer_rows = answers.answers.filter(status="ok").order_by("pk")
     measured = list(definitions(metrics).values())
     Score.objects.bulk_create(
         _score(run, answer, metric, values[position % len(values)], reason, scorer, rubric)
-        for position, answer in enumerate(given)
+        for position, answer in enumerate(answer_rows)
         for metric in measured
     )
     return run
@@ -235,16 +235,16 @@ def _score(
 
 def make_queue(run: Run | None = None, reviewers: Sequence[User] | int = 1, **fields: Any) -> ReviewQueue:
     """A queue over all answers of a run for so many new reviewers, or the given ones."""
-    scored = run or make_scored_run()
-    people = (
-        [make_user(Role.REVIEWER, scored.project) for _ in range(reviewers)]
+    scored_run = run or make_scored_run()
+    members = (
+        [make_user(Role.REVIEWER, scored_run.project) for _ in range(reviewers)]
         if isinstance(reviewers, int)
         else list(reviewers)
     )
     defaults: dict[str, Any] = {"metrics": ["correctness", "faithfulness"], "strategy": "all", "seed": 1}
     defaults["reveal_share"] = 0.0  # chance goes by the ids of rows, which differ from run to run
-    spec, others = queue_spec(defaults | fields)
-    return new_queue(scored, spec, reviewers=people, **others)
+    spec, other_fields = queue_spec(defaults | fields)
+    return new_queue(scored_run, spec, reviewers=members, **other_fields)
 
 
 def queue_spec(fields: Mapping[str, Any]) -> tuple[QueueSpec, dict[str, Any]]:

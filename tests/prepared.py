@@ -19,8 +19,8 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 
 
 def analyze() -> None:
-    """Let PostgreSQL count the rows of an open transaction, which it does not do by itself; without, it may join
-    hundreds of answers as if there were one."""
+    """Update PostgreSQL's statistics within an open transaction; without them it may join hundreds of answers as if
+    there were one."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")

@@ -41,12 +41,12 @@ FAST = (
     Lane("Fast tests, SQLite", "not slow"),
     Lane("Fast tests, PostgreSQL", "both_databases and not slow and not faults", postgres=True),
 )
-ALL = (
+ALL_TESTS = (
     Lane("All tests, SQLite", "not faults"),
     Lane("All tests, PostgreSQL", "database and not faults and not browser", postgres=True),
     Lane("Faults", "faults"),
 )
-REST = (
+REMAINING_TESTS = (
     Lane("Slow tests, SQLite", "slow and not faults"),
     Lane(
         "Other tests, PostgreSQL",
@@ -76,15 +76,15 @@ def run(lanes: tuple[Lane, ...], *options: str) -> int:
     return 0
 
 
-def main(which: str = "fast", *rest: str) -> int:
+def main(lane: str = "fast", *arguments: str) -> int:
     """Run what the first argument names."""
     thorough = "--hypothesis-profile=thorough"
-    if which == "all":
-        return run(ALL, thorough) or without_contrib.main()
-    if which == "without-contrib":
-        return without_contrib.main(*rest)
-    if which == "slice":
-        return run(REST, thorough, f"--slice={int(rest[0]) % SLICES}/{SLICES}")
+    if lane == "all":
+        return run(ALL_TESTS, thorough) or without_contrib.main()
+    if lane == "without-contrib":
+        return without_contrib.main(*arguments)
+    if lane == "slice":
+        return run(REMAINING_TESTS, thorough, f"--slice={int(arguments[0]) % SLICES}/{SLICES}")
     return run(FAST)
 
 

@@ -38,13 +38,13 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "item": lambda w: w.assignment.pk,
     "adjudication": lambda w: w.assignment.item_id,
     "adjudication-rubric": lambda w: (w.assignment.item_id, "correctness"),
-    "ruling": lambda w: w.raised.pk,
-    "raised": lambda w: w.raised.pk,
+    "ruling": lambda w: w.escalation.pk,
+    "raised": lambda w: w.escalation.pk,
     "draw": lambda w: w.draw.pk,
-    "gold-set": lambda w: w.look.gold_set_id,
-    "api-calibration": lambda w: w.look.pk,
+    "gold-set": lambda w: w.holdout_test.gold_set_id,
+    "api-calibration": lambda w: w.holdout_test.pk,
     "search": lambda w: w.search.pk,
-    "calibration": lambda w: w.look.gold_set_id,
+    "calibration": lambda w: w.holdout_test.gold_set_id,
     "system": lambda w: w.system_version.system_id,
     "judge": lambda w: w.run.judges.get().judge_version_id,
     "rubric": lambda w: w.run.judges.get().rubric_version_id,
@@ -83,10 +83,12 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "calibration-freeze": lambda w: {"run": w.run.pk},
     "calibration-grow": lambda w: {"run": w.run.pk},
     "api-calibration-list": lambda w: {
-        "gold_set": w.look.gold_set_id, "judge": w.look.judge_version_id, "rubric": w.look.candidate_id,
+        "gold_set": w.holdout_test.gold_set_id, "judge": w.holdout_test.judge_version_id,
+        "rubric": w.holdout_test.candidate_id,
     },
     "api-search-list": lambda w: {
-        "gold_set": w.look.gold_set_id, "judge": w.look.judge_version_id, "family": "none", "strategy": "map",
+        "gold_set": w.holdout_test.gold_set_id, "judge": w.holdout_test.judge_version_id, "family": "none",
+        "strategy": "map",
     },
     "api-answer-override": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
     **merged("BODIES"),
@@ -94,7 +96,7 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
 RULES = {**PAGES, **API, **merged("RULES")}
 
 
-class Undone(Exception):
+class RollBack(Exception):
     """Takes back what a request did."""
 
 
@@ -112,13 +114,13 @@ def address(world: World, name: str, pattern: str) -> str:
     """The address of a name with its subject filled in."""
     if "<" not in pattern:
         return reverse(name)
-    short = name if name.startswith("api-calibration") else name.removeprefix("api-")
-    start = max((key for key in SUBJECTS if short.startswith(key)), key=len)
+    short_name = name if name.startswith("api-calibration") else name.removeprefix("api-")
+    start = max((key for key in SUBJECTS if short_name.startswith(key)), key=len)
     subject = SUBJECTS[start](world)
     return reverse(name, args=subject if isinstance(subject, tuple) else [subject])
 
 
-def ask(client: Client, world: World, method: str, name: str, url: str) -> Any:
+def send_request(client: Client, world: World, method: str, name: str, url: str) -> Any:
     """The answer to one request."""
     if method == "GET":
         return client.get(url, QUERIES.get(name, lambda w: {})(world))
@@ -136,11 +138,11 @@ def outcome(response: HttpResponse, name: str) -> str:
     return {403: "no", 404: "gone"}.get(response.status_code, "ok" if response.status_code < 500 else "error")
 
 
-def test_every_address_has_an_entry_and_every_entry_an_address() -> None:
-    named = {route.name for route in routes()}
+def test_every_route_has_a_permission_entry_and_vice_versa() -> None:
+    route_names = {route.name for route in routes()}
     declared = {name for _, name in RULES}
-    assert sorted(named - declared) == []
-    assert sorted(declared - named) == []
+    assert sorted(route_names - declared) == []
+    assert sorted(declared - route_names) == []
 
 
 FAST = ("anonymous", "stranger", "member")
@@ -150,7 +152,7 @@ FAST = ("anonymous", "stranger", "member")
 @pytest.mark.parametrize(
     "person", [person if person in FAST else pytest.param(person, marks=pytest.mark.slow) for person in PEOPLE]
 )
-def test_a_person_gets_what_the_table_says(person: str) -> None:
+def test_responses_match_permission_table(person: str) -> None:
     world = make_world()
     client = world.client(person)
     patterns = {route.name: str(route.pattern) for route in routes()}
@@ -160,21 +162,21 @@ def test_a_person_gets_what_the_table_says(person: str) -> None:
         expected[method, name] = rule.split()[PEOPLE.index(person)]
         try:
             with transaction.atomic():
-                response = ask(world.client(person) if name == "logout" else client, world, method, name, url)
+                response = send_request(world.client(person) if name == "logout" else client, world, method, name, url)
                 answers[method, name] = outcome(response, name)
-                raise Undone
-        except Undone:
+                raise RollBack
+        except RollBack:
             continue
     assert answers == expected
 
 
 @pytest.mark.django_db
-def test_a_page_that_changes_something_answers_to_post_alone_and_one_that_shows_to_get_alone() -> None:
+def test_routes_reject_other_http_methods() -> None:
     world = make_world()
     client = world.client("lead")
     for route in routes():
         name = str(route.name)
-        for method in {"GET", "POST"} - {method for method, known in RULES if known == name}:
+        for method in {"GET", "POST"} - {method for method, rule_name in RULES if rule_name == name}:
             url = address(world, name, str(route.pattern))
             response = client.get(url) if method == "GET" else client.post(url)
             assert response.status_code == 405, (method, name)

@@ -1,4 +1,4 @@
-"""The plan of the house: every package stands in the contract, and files and functions stay within their budget."""
+"""The architecture: every package is in the contract, and files and functions stay within their size limits."""
 
 from __future__ import annotations
 
@@ -32,21 +32,20 @@ def contract() -> list[list[str]]:
     return [[part.strip() for part in line.split("|")] for line in layers]
 
 
-def test_the_contract_names_every_package_and_nothing_else() -> None:
-    """So that no package stands outside it, and a new file needs no new line."""
-    inside = {
+def test_contract_names_exactly_the_existing_packages() -> None:
+    packages_in_apps = {
         module_of(path)
         for app in ("evaluation", "review")
-        for place in (ROOT / app).iterdir()
-        if (path := place / "__init__.py" if place.is_dir() else place).suffix == ".py"
+        for entry in (ROOT / app).iterdir()
+        if (path := entry / "__init__.py" if entry.is_dir() else entry).suffix == ".py"
         and path.exists()
-        and place.name not in {"__init__.py", "migrations"}
+        and entry.name not in {"__init__.py", "migrations"}
     }
-    assert {name for line in contract() for name in line} == {"config", "contrib", *inside}
+    assert {name for line in contract() for name in line} == {"config", "contrib", *packages_in_apps}
     assert len(contract()) <= MOST_LAYERS
 
 
-def test_at_the_top_of_an_app_lies_only_what_django_looks_for() -> None:
+def test_app_root_holds_only_modules_django_expects() -> None:
     loose = {path.name for app in ("evaluation", "review") for path in (ROOT / app).glob("*.py")}
     assert loose <= {
         *("__init__.py", "admin.py", "api_urls.py", "apps.py", "checks.py", "extensions.py", "feature.py", "tasks.py"),
@@ -54,10 +53,10 @@ def test_at_the_top_of_an_app_lies_only_what_django_looks_for() -> None:
     }
 
 
-def test_every_package_says_what_it_is_for() -> None:
+def test_every_package_has_a_docstring() -> None:
     """In three to ten lines of its first file; entrances and the parts of a package may be shorter."""
-    first = [ROOT / app / part / "__init__.py" for app in ("evaluation", "review") for part in packages(app)]
-    silent = [str(path.relative_to(ROOT)) for path in first if not ast.get_docstring(ast.parse(path.read_text()))]
+    init_files = [ROOT / app / part / "__init__.py" for app in ("evaluation", "review") for part in packages(app)]
+    silent = [str(path.relative_to(ROOT)) for path in init_files if not ast.get_docstring(ast.parse(path.read_text()))]
     assert silent == []
 
 
@@ -66,8 +65,8 @@ def packages(app: str) -> list[str]:
     return sorted(name for name in names if (ROOT / app / name).is_dir())
 
 
-def beyond_budget(path: Path) -> Iterator[str]:
-    """What is too long in a file, or named so that anything fits in."""
+def size_violations(path: Path) -> Iterator[str]:
+    """Yield functions of a module beyond the size limit, and modules with catch-all names."""
     text = path.read_text(encoding="utf-8")
     if path.stem in FORBIDDEN_NAMES:
         yield f"{path.relative_to(ROOT)}: says nothing"
@@ -78,11 +77,11 @@ def beyond_budget(path: Path) -> Iterator[str]:
                 yield f"{path.relative_to(ROOT)}: {node.name}: {lines} lines"
 
 
-def test_functions_stay_within_their_budget() -> None:
-    assert [found for path in sources() for found in beyond_budget(path)] == []
+def test_functions_stay_within_size_limits() -> None:
+    assert [problem for path in sources() for problem in size_violations(path)] == []
 
 
-def test_there_is_one_signal_and_no_second_contract_file() -> None:
+def test_only_one_signal_and_one_contract_file_exist() -> None:
     signals = [p for p in sources() if "django.dispatch" in p.read_text() or ".signals" in p.read_text()]
     assert [module_of(path) for path in signals] == ["evaluation.accounts.access"]
     assert not (ROOT / ".importlinter").exists()

@@ -15,18 +15,20 @@ from evaluation.accounts.login import client_address
 from tests.pages.world import make_world
 
 
-def seen(settings: Any, monkeypatch: pytest.MonkeyPatch, peer: str, proxies: str, **headers: str) -> tuple[str, bool]:
+def proxied_request(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, peer: str, proxies: str, **headers: str
+) -> tuple[str, bool]:
     """The address and whether TLS, as a view sees them."""
     monkeypatch.setenv("CONCORD_TRUSTED_PROXIES", proxies)
     settings.CONCORD_TRUSTED_PROXIES = read_networks("CONCORD_TRUSTED_PROXIES")
-    found: list[tuple[str, bool]] = []
+    requests: list[tuple[str, bool]] = []
 
     def view(request: HttpRequest) -> HttpResponse:
-        found.append((client_address(request), request.is_secure()))
+        requests.append((client_address(request), request.is_secure()))
         return HttpResponse()
 
     ProxyMiddleware(view)(RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers))
-    return found[0]
+    return requests[0]
 
 
 @pytest.mark.parametrize(
@@ -42,27 +44,27 @@ def seen(settings: Any, monkeypatch: pytest.MonkeyPatch, peer: str, proxies: str
         ("", "10.0.0.0/8", "198.51.100.1", ""),
     ],
 )
-def test_the_address_is_the_last_that_is_no_proxy(
+def test_client_address_is_last_address_that_is_no_proxy(
     settings: Any, monkeypatch: pytest.MonkeyPatch, peer: str, proxies: str, forwarded: str, address: str
 ) -> None:
-    assert seen(settings, monkeypatch, peer, proxies, **{"x-forwarded-for": forwarded})[0] == address
+    assert proxied_request(settings, monkeypatch, peer, proxies, **{"x-forwarded-for": forwarded})[0] == address
 
 
-def test_only_a_trusted_proxy_says_that_tls_was_spoken(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = {"x-forwarded-proto": "https"}
-    assert seen(settings, monkeypatch, "10.0.0.1", "10.0.0.1", **said)[1]
-    assert not seen(settings, monkeypatch, "10.0.0.2", "10.0.0.1", **said)[1]
-    assert not seen(settings, monkeypatch, "10.0.0.1", "10.0.0.1", **{"x-forwarded-proto": "gopher"})[1]
+def test_only_trusted_proxy_may_declare_tls(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    proxy_headers = {"x-forwarded-proto": "https"}
+    assert proxied_request(settings, monkeypatch, "10.0.0.1", "10.0.0.1", **proxy_headers)[1]
+    assert not proxied_request(settings, monkeypatch, "10.0.0.2", "10.0.0.1", **proxy_headers)[1]
+    assert not proxied_request(settings, monkeypatch, "10.0.0.1", "10.0.0.1", **{"x-forwarded-proto": "gopher"})[1]
 
 
-def test_a_network_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_network_is_named_in_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONCORD_TRUSTED_PROXIES", "10.0.0.0/8,my-proxy")
     with pytest.raises(ImproperlyConfigured, match=r"CONCORD_TRUSTED_PROXIES.*my-proxy"):
         read_networks("CONCORD_TRUSTED_PROXIES")
 
 
 @pytest.mark.django_db
-def test_tls_is_asked_for_and_remembered_where_the_operator_says_so(settings: Any) -> None:
+def test_configured_site_redirects_to_tls_and_sends_hsts(settings: Any) -> None:
     settings.SECURE_SSL_REDIRECT, settings.SECURE_HSTS_SECONDS = True, 60
     settings.CONCORD_TRUSTED_PROXIES = []
     answer = Client().get("/login/")
@@ -71,7 +73,7 @@ def test_tls_is_asked_for_and_remembered_where_the_operator_says_so(settings: An
 
 
 @pytest.mark.django_db
-def test_pages_answers_and_exports_are_kept_by_nobody() -> None:
+def test_responses_are_not_cached() -> None:
     world = make_world()
     lead = world.client("lead")
     run = world.run.pk

@@ -37,8 +37,8 @@ from tests.factories import make_answer_set, make_project, make_user
 
 pytestmark = pytest.mark.django_db
 CONTRIB = [path.rpartition(".")[2] for path in site.CONTRIB_APPS]
-OURS = re.compile(r"(config|contrib|evaluation|review)(\.\w+)+")
-Without = Callable[[str], None]
+PROJECT_PATH = re.compile(r"(config|contrib|evaluation|review)(\.\w+)+")
+RemoveFeature = Callable[[str], None]
 
 
 def texts(value: object) -> Iterator[str]:
@@ -50,25 +50,25 @@ def texts(value: object) -> Iterator[str]:
         yield from (text for part in value for text in texts(part))
 
 
-def test_every_dotted_path_of_the_settings_leads_somewhere() -> None:
+def test_every_dotted_path_in_settings_is_importable() -> None:
     import config.settings as written
 
-    found = {text for name in dir(written) if name.isupper() for text in texts(getattr(written, name))}
-    paths = {text for text in found if OURS.fullmatch(text)} - {site.AUTH_USER_MODEL}
+    strings = {text for name in dir(written) if name.isupper() for text in texts(getattr(written, name))}
+    paths = {text for text in strings if PROJECT_PATH.fullmatch(text)} - {site.AUTH_USER_MODEL}
     assert {*site.CONTRIB_APPS, site.SESSION_ENGINE} <= paths
     assert [path for path in sorted(paths) if pydoc.locate(path) is None] == []
     assert apps.get_model(site.AUTH_USER_MODEL) is User
 
 
-def test_a_feature_is_named_as_its_app() -> None:
+def test_every_feature_is_named_after_its_app() -> None:
     assert [feature.name for feature in features()] == ["evaluation", "review", *CONTRIB]
 
 
 @pytest.fixture
-def without(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Without:
-    """The site as it is where the feature of the name is not registered."""
+def remove_feature(settings: Any, monkeypatch: pytest.MonkeyPatch) -> RemoveFeature:
+    """Return a function that unregisters the feature of a name."""
 
-    def take_out(name: str) -> None:
+    def remove(name: str) -> None:
         if name not in REGISTRY:
             pytest.skip(f"the feature {name} is not installed")
         monkeypatch.delitem(REGISTRY, name)
@@ -77,10 +77,10 @@ def without(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Without:
         monkeypatch.setitem(sys.modules, urls.__name__, urls)
         settings.ROOT_URLCONF = urls.__name__
 
-    return take_out
+    return remove
 
 
-def evaluated(**options: Any) -> Run:
+def evaluate_run(**options: Any) -> Run:
     answers = make_answer_set()
     judge = options.pop("judge", None) or baseline_judge(answers.project, "en")
     run = prepare_run(answers, profile_row(answers.project, "graphrag"), RunSpec(**options), judge=judge)
@@ -95,11 +95,11 @@ def boss(project: Project) -> Client:
 
 
 @pytest.mark.parametrize("name", first_fast(CONTRIB, 3))
-def test_without_a_feature_runs_pages_and_monitoring_work(name: str, without: Without) -> None:
-    without(name)
-    run = evaluated()
+def test_runs_pages_and_monitoring_work_without_a_feature(name: str, remove_feature: RemoveFeature) -> None:
+    remove_feature(name)
+    run = evaluate_run()
     assert run.state == Run.State.COMPLETED
-    assert (progress(run).failed, call_status(run).batches_out) == (0, None)
+    assert (progress(run).failed, call_status(run).open_batches) == (0, None)
     assert requeue_stalled() == []
     assert all("heartbeat" in problem.text for problem in find_issues())
     assert b"concord_calls_total" in exposition([run.project_id])
@@ -120,7 +120,7 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize(
-    ("name", "gone"),
+    ("name", "removed_routes"),
     first_fast(
         [
             ("pairs", ["/pairs/", "/pairs/new/", "/pairs/1/rate/", "/api/v1/pair-sets/"]),
@@ -132,32 +132,34 @@ ADDRESSES = {
         2,
     ),
 )
-def test_addresses_and_links_go_with_their_feature(name: str, gone: list[str], without: Without) -> None:
-    run = evaluated()
+def test_routes_and_links_are_removed_with_their_feature(
+    name: str, removed_routes: list[str], remove_feature: RemoveFeature
+) -> None:
+    run = evaluate_run()
     client = boss(run.project)
-    where = [reverse("queue-list"), reverse("run", args=[run.pk]), reverse("question-set-list")]
-    linked = f'href="{gone[0]}'
-    linked_before = any(linked in client.get(path).content.decode() for path in where)
-    without(name)
+    pages = [reverse("queue-list"), reverse("run", args=[run.pk]), reverse("question-set-list")]
+    linked = f'href="{removed_routes[0]}'
+    linked_before = any(linked in client.get(path).content.decode() for path in pages)
+    remove_feature(name)
     assert linked_before
-    assert {path: client.get(path).status_code for path in where} == dict.fromkeys(where, 200)
-    assert {path: client.get(path).status_code for path in gone} == dict.fromkeys(gone, 404)
-    assert not any(linked in client.get(path).content.decode() for path in where)
+    assert {path: client.get(path).status_code for path in pages} == dict.fromkeys(pages, 200)
+    assert {path: client.get(path).status_code for path in removed_routes} == dict.fromkeys(removed_routes, 404)
+    assert not any(linked in client.get(path).content.decode() for path in pages)
     with pytest.raises(NoReverseMatch):
         reverse(ADDRESSES[name])
 
 
-def test_without_attacks_a_judges_page_has_no_card_of_them(without: Without) -> None:
-    run = evaluated()
+def test_judge_page_has_no_attack_card_without_attacks(remove_feature: RemoveFeature) -> None:
+    run = evaluate_run()
     client, judge = boss(run.project), run.judges.all()[0].judge_version
     page = client.get(reverse("judge", args=[judge.pk])).content.decode()
-    without("attacks")
+    remove_feature("attacks")
     assert "attack_judge" in page
     assert "attack_judge" not in client.get(reverse("judge", args=[judge.pk])).content.decode()
 
 
-def test_without_corpora_there_is_no_reference_system_and_no_search_for_passages(without: Without) -> None:
-    without("corpora")
+def test_reference_system_and_passage_search_need_corpora(remove_feature: RemoveFeature) -> None:
+    remove_feature("corpora")
     client = boss(make_project())
     assert "corpus" not in connectors()
     page = client.get(reverse("search"), {"q": "word"}).content.decode()
@@ -165,29 +167,29 @@ def test_without_corpora_there_is_no_reference_system_and_no_search_for_passages
     assert "No passage has these words." not in page
 
 
-def test_without_traces_a_new_evaluation_offers_none(without: Without) -> None:
+def test_new_evaluation_offers_no_traces_without_traces(remove_feature: RemoveFeature) -> None:
     client, address = boss(make_answer_set().project), reverse("evaluation-new")
     page = client.get(address).content.decode()
-    without("traces")
+    remove_feature("traces")
     assert 'href="/evaluations/traces/"' in page
     assert "/evaluations/traces/" not in client.get(address).content.decode()
     assert client.get("/evaluations/traces/").status_code == 404
 
 
-def test_without_local_embeddings_they_are_refused_and_nobody_chooses_them(without: Without) -> None:
-    without("local_embeddings")
+def test_local_embeddings_are_refused_without_their_feature(remove_feature: RemoveFeature) -> None:
+    remove_feature("local_embeddings")
     assert (choose_embedding(None), choose_token_model()) == (None, None)
-    for asked in (
+    for choice in (
         lambda: choose_embedding(None, "local"),
         lambda: embedder_of(EmbeddingChoice(model="m", sha256="0")),
         lambda: token_model(TokenChoice(sha256="0", layer=1)),
     ):
-        with pytest.raises(DomainError) as refused:
-            asked()
-        assert (refused.value.code, refused.value.params) == ("feature_off", {"feature": "local_embeddings"})
+        with pytest.raises(DomainError) as error:
+            choice()
+        assert (error.value.code, error.value.params) == ("feature_off", {"feature": "local_embeddings"})
 
 
-def test_without_batches_they_are_refused_and_a_run_made_with_them_waits(without: Without) -> None:
+def test_batches_are_refused_and_their_runs_wait_without_batches(remove_feature: RemoveFeature) -> None:
     if "batches" not in REGISTRY:
         pytest.skip("the feature batches is not installed")
     answers = make_answer_set()
@@ -195,10 +197,10 @@ def test_without_batches_they_are_refused_and_a_run_made_with_them_waits(without
     judge = save_judge(answers.project, "remote", endpoint, model="m", language="en")
     profile = profile_row(answers.project, "graphrag")
     run = prepare_run(answers, profile, RunSpec(batch=True), judge=judge)
-    without("batches")
-    with pytest.raises(DomainError) as refused:
+    remove_feature("batches")
+    with pytest.raises(DomainError) as error:
         prepare_run(answers, profile, RunSpec(batch=True), judge=judge)
-    assert refused.value.params == {"feature": "batches"}
+    assert error.value.params == {"feature": "batches"}
     start(run)
     run = drain(run.pk, seconds=5)
     assert (run.state, run.reason) == (Run.State.PAUSED, "feature_off: batches")

@@ -1,4 +1,4 @@
-"""Health over HTTP and by command, and what people and programs hear while the database cannot be used."""
+"""Health over HTTP and by command, and messages to users and REST clients while the database is unusable."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ pytestmark = pytest.mark.both_databases
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody has asked this process yet."""
+def forget_last_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the cached readiness result of this process."""
     monkeypatch.setattr(health, "_last_examination", (float("-inf"), health._last_examination[1]))
 
 
@@ -53,7 +53,7 @@ def fail(*_: Any, **__: Any) -> Any:
         ("SQLITE_CORRUPT", DAMAGED), ("SQLITE_NOTADB", DAMAGED), ("SQLITE_CANTOPEN", AWAY), ("SQLITE_ERROR", ""),
     ],
 )  # fmt: skip
-def test_errors_of_sqlite_by_name(name: str, code: str) -> None:
+def test_sqlite_errors_are_classified_by_name(name: str, code: str) -> None:
     assert unavailable_reason(failing(name)) == code
 
 
@@ -66,13 +66,13 @@ def test_errors_of_sqlite_by_name(name: str, code: str) -> None:
         (ProgrammingError, None, ""),
     ],
 )  # fmt: skip
-def test_errors_of_postgresql_by_state(kind: type[DatabaseError], state: str | None, code: str) -> None:
+def test_postgresql_errors_are_classified_by_state(kind: type[DatabaseError], state: str | None, code: str) -> None:
     error = kind("x")
     error.__cause__ = type("Cause", (Exception,), {"sqlstate": state})()
     assert unavailable_reason(error) == code
 
 
-def test_alive_is_said_to_everybody_without_a_database(client: Client, settings: Any) -> None:
+def test_liveness_check_needs_no_login_and_no_database(client: Client, settings: Any) -> None:
     settings.SECURE_SSL_REDIRECT, settings.ALLOWED_HOSTS = True, ["concord.example"]
     client.cookies[settings.SESSION_COOKIE_NAME] = "x" * 32
     response = client.get("/healthz", headers={"host": "10.0.0.7"})  # no mark for the database: a query would raise
@@ -82,17 +82,17 @@ def test_alive_is_said_to_everybody_without_a_database(client: Client, settings:
 
 @pytest.mark.django_db
 def test_readiness_writes_at_most_once_in_ten_seconds(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def asked_anew() -> Any:
+    def check_readiness() -> Any:
         monkeypatch.setattr(health, "_last_examination", (float("-inf"), []))  # as another process
         assert client.get("/readyz").status_code == 200
         return DatabaseProbe.objects.get().written_at
 
     assert client.get("/readyz").json() == {"ready": True, "problems": ["no_cluster"]}
-    first = DatabaseProbe.objects.get().written_at
-    assert asked_anew() == first
-    for moved in (timedelta(seconds=-11), timedelta(hours=1)):  # long ago, and from before the clock was set back
-        DatabaseProbe.objects.update(written_at=(then := timezone.now() + moved))
-        assert asked_anew() != then
+    first_write = DatabaseProbe.objects.get().written_at
+    assert check_readiness() == first_write
+    for offset in (timedelta(seconds=-11), timedelta(hours=1)):  # long ago, and from before the clock was set back
+        DatabaseProbe.objects.update(written_at=(probe_time := timezone.now() + offset))
+        assert check_readiness() != probe_time
     looked = []
     monkeypatch.setattr(health, "find_issues", lambda **_: looked.append(1) or [])
     assert client.get("/readyz").status_code == 200  # this process looked just now
@@ -100,7 +100,7 @@ def test_readiness_writes_at_most_once_in_ten_seconds(client: Client, monkeypatc
 
 
 @pytest.mark.django_db
-def test_not_ready_is_said_in_codes_alone(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readiness_failure_shows_only_codes(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "probe_write", fail)
     response = client.get("/readyz")
     assert (response.status_code, response.json()) == (503, {"ready": False, "problems": ["database_away"]})
@@ -109,13 +109,13 @@ def test_not_ready_is_said_in_codes_alone(client: Client, monkeypatch: pytest.Mo
 
 
 @pytest.mark.django_db
-def test_a_database_without_its_last_migration_is_named_and_nothing_else_is_tried() -> None:
+def test_missing_migration_is_reported_and_stops_other_checks() -> None:
     MigrationRecorder.Migration.objects.filter(app="evaluation").order_by("name").last().delete()
-    assert [(one.code, one.severity) for one in find_issues()] == [("not_migrated", Severity.DOWN)]
+    assert [(issue.code, issue.severity) for issue in find_issues()] == [("not_migrated", Severity.DOWN)]
 
 
 @pytest.mark.django_db
-def test_the_command_says_everything_and_fails_for_what_somebody_has_to_see_to(settings: Any, tmp_path: Path) -> None:
+def test_healthcheck_command_reports_all_issues_and_fails_for_serious_ones(settings: Any, tmp_path: Path) -> None:
     settings.CONCORD_BACKUP_HOURS, settings.VAR_DIR = 24, tmp_path
     now = timezone.now()
     Endpoint.objects.create(name="local", base_url="http://x", cooldown_until=now + timedelta(minutes=5))
@@ -133,7 +133,7 @@ def test_the_command_says_everything_and_fails_for_what_somebody_has_to_see_to(s
 
 
 @pytest.mark.django_db
-def test_the_command_prints_no_traceback_where_the_database_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_healthcheck_command_prints_no_traceback_on_database_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "MigrationExecutor", fail)
     printed = io.StringIO()
     with pytest.raises(SystemExit, match="1"):
@@ -142,7 +142,7 @@ def test_the_command_prints_no_traceback_where_the_database_fails(monkeypatch: p
 
 
 @pytest.mark.django_db
-def test_every_trial_writes_one_and_the_same_row() -> None:
+def test_every_write_probe_uses_the_same_row() -> None:
     for _ in range(3):
         probe_write()
     assert DatabaseProbe.objects.count() == 1
@@ -158,7 +158,7 @@ def test_every_trial_writes_one_and_the_same_row() -> None:
         lambda patch: patch.setattr(SessionStore, "save", fail),  # and after it
     ],
 )
-def test_an_absent_database_is_a_503_at_every_step(
+def test_absent_database_gives_503_at_every_step(
     broken: Callable[[pytest.MonkeyPatch], None], debug: bool, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DEBUG = debug
@@ -176,7 +176,7 @@ def test_an_absent_database_is_a_503_at_every_step(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("debug", [True, False])
-def test_programs_get_a_code(debug: bool, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rest_clients_get_an_error_code(debug: bool, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DEBUG = debug
     client = Client(raise_request_exception=False)
     client.cookies[settings.SESSION_COOKIE_NAME] = "x" * 32
@@ -185,7 +185,7 @@ def test_programs_get_a_code(debug: bool, settings: Any, monkeypatch: pytest.Mon
     assert (response.status_code, response.json()["code"]) == (503, "database_away")
 
 
-def test_only_requests_have_limits_on_postgresql(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_requests_have_timeouts_on_postgresql(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.CONCORD_STATEMENT_SECONDS = 7
 
     class Connection:
@@ -203,13 +203,13 @@ def test_only_requests_have_limits_on_postgresql(settings: Any, monkeypatch: pyt
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/api/v1/question-sets/", "/evaluation/runs/1"])
-@pytest.mark.parametrize("at", ["the session", "the view"])
-def test_a_program_is_told_of_a_database_that_is_away_by_a_problem(
-    path: str, at: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("failure_point", ["the session", "the view"])
+def test_rest_client_gets_problem_for_unavailable_database(
+    path: str, failure_point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = Client(raise_request_exception=False)
     client.force_login(make_user())
-    if at == "the session":
+    if failure_point == "the session":
         monkeypatch.setattr("django.contrib.auth.middleware.get_user", fail)
     else:
         monkeypatch.setattr("evaluation.rest.endpoints.StrictAPIView.initial", fail)

@@ -1,4 +1,4 @@
-"""A PostgreSQL connection that ended while nobody used it is noticed before a request uses it (T7), without asking."""
+"""A PostgreSQL connection that ended while idle is detected before a request uses it, without a query."""
 
 from __future__ import annotations
 
@@ -17,45 +17,48 @@ pytestmark = [
 
 
 @pytest.fixture
-def other() -> Iterator[Any]:
-    """A connection beside the test's own."""
-    one: Any = connection.copy()
-    one.connect()
-    yield one
-    one.close()
+def second_connection() -> Iterator[Any]:
+    """Second database connection beside the test's own."""
+    new_connection: Any = connection.copy()
+    new_connection.connect()
+    yield new_connection
+    new_connection.close()
 
 
-def number_of(one: Any) -> int:
-    with one.cursor() as cursor:
+def backend_pid(database: Any) -> int:
+    with database.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         return int(cursor.fetchone()[0])
 
 
-def test_a_connection_that_the_server_ended_is_replaced(other: Any) -> None:
-    ended = number_of(other)
-    assert other.is_usable()
+def test_connection_ended_by_server_is_replaced(second_connection: Any) -> None:
+    old_pid = backend_pid(second_connection)
+    assert second_connection.is_usable()
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [ended])  # waits until it is gone
+        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [old_pid])  # waits until it is gone
         assert cursor.fetchone()[0]
-    assert not other.is_usable()
-    other.health_check_enabled, other.health_check_done = True, False  # as at the beginning of a request
-    assert number_of(other) != ended
+    assert not second_connection.is_usable()
+    second_connection.health_check_enabled, second_connection.health_check_done = (
+        True,
+        False,
+    )  # as at the beginning of a request
+    assert backend_pid(second_connection) != old_pid
 
 
-def test_what_the_server_says_meanwhile_is_no_end(other: Any) -> None:
-    with other.cursor() as cursor:
+def test_server_notification_does_not_end_the_connection(second_connection: Any) -> None:
+    with second_connection.cursor() as cursor:
         cursor.execute("LISTEN said")
-    number = number_of(other)
+    number = backend_pid(second_connection)
     speaker: Any = connection.copy()
     with speaker.cursor() as cursor:
         cursor.execute("NOTIFY said, 'something'")
     speaker.close()
-    assert select.select([other.connection.pgconn.socket], [], [], 10)[0]  # it has come
-    assert other.is_usable()
-    assert number_of(other) == number
+    assert select.select([second_connection.connection.pgconn.socket], [], [], 10)[0]  # it has come
+    assert second_connection.is_usable()
+    assert backend_pid(second_connection) == number
 
 
-def test_looking_asks_the_server_nothing(other: Any) -> None:
-    other.force_debug_cursor = True
-    assert other.is_usable()
-    assert list(other.queries_log) == []
+def test_usability_check_sends_no_query(second_connection: Any) -> None:
+    second_connection.force_debug_cursor = True
+    assert second_connection.is_usable()
+    assert list(second_connection.queries_log) == []

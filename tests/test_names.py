@@ -1,5 +1,5 @@
-"""Names that stand in rows, files and answers of the REST interface: one that changes makes what was written
-unreadable, and takes a migration."""
+"""Enum values stored in rows, files and REST responses: changing one makes stored data unreadable and needs a
+migration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evaluation.judging.rubric import OfflineMeasure, PromptSlot
 from evaluation.metrics.matching import Tier
 from evaluation.network.outcomes import Outcome
 from evaluation.profiles.arithmetic import FigureLabel, MissingReason, PassVerdict
-from evaluation.profiles.spec import EmptyAnswerRule, FailureRule, Normalise, OverallUnit
+from evaluation.profiles.spec import EmptyAnswerRule, FailureRule, Normalisation, OverallUnit
 from review.charts.forest import Shape
 from review.statistics.acceptance import Claim
 from review.statistics.agreement.statistic import Undefined
@@ -60,7 +60,7 @@ NAMES: dict[type[StrEnum], str] = {
     MissingReason: "absent not_applicable",
     PassVerdict: "passed failed unknown",
     OverallUnit: "run_means per_answer",
-    Normalise: "by_max min_max",
+    Normalisation: "by_max min_max",
     FailureRule: "exclude zero",
     EmptyAnswerRule: "zero leave_out",
     Shape: "expert judge corrected plain-mark",
@@ -90,5 +90,5 @@ NAMES: dict[type[StrEnum], str] = {
 
 
 @pytest.mark.parametrize("kind", NAMES, ids=lambda kind: kind.__name__)
-def test_names_stay_as_they_are(kind: type[StrEnum]) -> None:
+def test_stored_enum_names_are_unchanged(kind: type[StrEnum]) -> None:
     assert " ".join(kind) == NAMES[kind]

@@ -1,4 +1,4 @@
-"""What the schema promises holds: requests made up from it never break the server, and replies fit it."""
+"""The REST schema holds: requests generated from it never break the server, and responses match it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from evaluation.core.roles import Role
 from evaluation.judges.shipped import baseline_judge, profile_row
 from evaluation.rest.endpoints import RowsViewSet
 from tests.evaluation.rest.clients import Caller, token_for
-from tests.examples import examples
+from tests.examples import max_examples
 from tests.factories import make_answer_set, make_scored_run
 from tests.pages.world import make_world
 
@@ -61,7 +61,7 @@ NAMES = (
 #: The schema cannot say which texts are cursors, files or names that exist, so a 400 is no surprise.
 NOT_PROMISED = [positive_data_acceptance]
 EXAMPLES = settings(
-    max_examples=examples(8),
+    max_examples=max_examples(8),
     deadline=None,
     derandomize=True,
     database=None,
@@ -71,7 +71,7 @@ EXAMPLES = settings(
 
 
 @pytest.fixture(autouse=True)
-def kept_connections() -> Iterator[None]:
+def keep_connections() -> Iterator[None]:
     """A request closes connections around it, and with them the transaction of the test; Django's own client does
     without, too."""
     for moment in (request_started, request_finished):
@@ -82,11 +82,11 @@ def kept_connections() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def rest(django_db_setup: None, django_db_blocker: Any) -> BaseSchema:
+def api_schema(django_db_setup: None, django_db_blocker: Any) -> BaseSchema:
     """The schema as the site serves it."""
     with django_db_blocker.unblock():
-        loaded: BaseSchema = schemathesis.openapi.from_wsgi("/api/v1/schema/", application)
-    return loaded
+        schema: BaseSchema = schemathesis.openapi.from_wsgi("/api/v1/schema/", application)
+    return schema
 
 
 @pytest.fixture
@@ -100,28 +100,27 @@ def headers() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_requests_made_from_the_schema_are_answered_as_it_says(
-    rest: BaseSchema, headers: dict[str, str], name: str
+def test_responses_to_generated_requests_match_schema(
+    api_schema: BaseSchema, headers: dict[str, str], name: str
 ) -> None:
-    operations = [found.ok() for found in rest.include(path_regex=f"^/api/v1/{name}/").get_all_operations()]
+    operations = [result.ok() for result in api_schema.include(path_regex=f"^/api/v1/{name}/").get_all_operations()]
     assert operations
     for operation in operations:
 
         @EXAMPLES
         @given(case=operation.as_strategy())
-        def answered(case: Case[Any]) -> None:
+        def check_response(case: Case[Any]) -> None:
             case.call_and_validate(headers=headers, excluded_checks=NOT_PROMISED)
 
-        answered()
+        check_response()
 
 
 ROLES = ("stranger", "viewer", "member", "outsider", "evaluator", "lead")
 
 
 @pytest.mark.parametrize("person", ROLES)
-def test_everybody_is_answered_as_it_says(rest: BaseSchema, person: str) -> None:
-    """Of whatever is there, every kind of person asks everything ``SCHEMA_EXAMPLES`` times; ``make test`` does
-    so once, in a minute for all."""
+def test_responses_to_every_role_match_schema(api_schema: BaseSchema, person: str) -> None:
+    """Every role sends ``SCHEMA_EXAMPLES`` requests for existing objects; ``make test`` sends one each."""
     world = make_world()
     text = token_for(world.people[person], world.project)
     tables = [
@@ -130,24 +129,24 @@ def test_everybody_is_answered_as_it_says(rest: BaseSchema, person: str) -> None
     keys = sorted({key for model in tables for key in model._base_manager.values_list("pk", flat=True)[:2]}, key=str)
     numbers = sampled_from([key for key in keys if isinstance(key, int)] or [1])
 
-    for found in rest.get_all_operations():
-        operation = found.ok()
+    for result in api_schema.get_all_operations():
+        operation = result.ok()
 
         @settings(EXAMPLES, max_examples=int(os.environ.get("SCHEMA_EXAMPLES", "1")))
         @given(case=operation.as_strategy(), number=numbers)
-        def answered(case: Case[Any], number: int) -> None:
+        def check_response(case: Case[Any], number: int) -> None:
             case.path_parameters = dict.fromkeys(case.path_parameters or {}, number)
             with transaction.atomic():
                 case.call_and_validate(headers={"Authorization": f"Bearer {text}"}, excluded_checks=NOT_PROMISED)
                 transaction.set_rollback(True)  # what one asks leaves nothing behind for the next
 
-        answered()
+        check_response()
 
 
-def test_the_schema_names_every_endpoint_and_every_endpoint_is_tried() -> None:
+def test_schema_names_every_endpoint_and_all_are_tested() -> None:
     paths = json.loads(APIClient().get("/api/v1/schema/").content)["paths"]
-    ours = {path.split("/")[3] for path in paths if path.startswith("/api/v1/")}
-    assert ours == set(NAMES)
+    resource_names = {path.split("/")[3] for path in paths if path.startswith("/api/v1/")}
+    assert resource_names == set(NAMES)
     assert {path for path in paths if not path.startswith("/api/v1/")} == {
         "/evaluation/datasets/{id}/runs",
         "/evaluation/runs/{id}",
@@ -156,12 +155,12 @@ def test_the_schema_names_every_endpoint_and_every_endpoint_is_tried() -> None:
         assert list(paths[f"/api/v1/runs/{{id}}/{verb}/"]) == ["post"]
 
 
-def test_what_the_schema_declares_of_an_answer_is_what_writes_it() -> None:
+def test_schema_responses_declare_the_serializers_used() -> None:
     paths = json.loads(APIClient().get("/api/v1/schema/").content)["paths"]
     by_hand = set()
     for path, method, callback in EndpointEnumerator().get_api_endpoints():
         responses = paths.get(path.replace("{pk}", "{id}"), {}).get(method.lower(), {}).get("responses", {})
-        promised = json.dumps([said for status, said in responses.items() if status.startswith("2")])
+        promised = json.dumps([response for status, response in responses.items() if status.startswith("2")])
         declared = re.findall(r"#/components/schemas/(\w+)", promised)
         name = getattr(callback, "actions", {}).get(method.lower(), method.lower())
         generic = issubclass(callback.cls, RowsViewSet) and name in {"list", "retrieve"}

@@ -22,48 +22,48 @@ ROOT = Path(__file__).resolve().parents[1]
 STRONG = "a9X-bKq7Wz" * 6
 
 
-def start(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_manage(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """``manage.py`` in an environment of its own."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(
         [sys.executable, "manage.py", *(arguments or ("check",))],
         cwd=ROOT,
-        env={**kept, "CONCORD_VAR": str(folder), "DATABASE_URL": f"sqlite:///{folder}/x.sqlite3", **environment},
+        env={**inherited, "CONCORD_VAR": str(folder), "DATABASE_URL": f"sqlite:///{folder}/x.sqlite3", **environment},
         capture_output=True,
         text=True,
         check=False,
     )
 
 
-def test_with_nothing_set_the_site_starts_and_its_generated_key_is_private(tmp_path: Path) -> None:
-    assert start(tmp_path).returncode == 0
+def test_site_starts_without_settings_and_generated_key_is_private(tmp_path: Path) -> None:
+    assert run_manage(tmp_path).returncode == 0
     key = tmp_path / "secret_key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert len(key.read_text()) >= 50
 
 
 @pytest.mark.slow
-def test_a_new_site_takes_questions_at_once_and_its_files_are_its_owners_alone(tmp_path: Path) -> None:
+def test_new_site_imports_questions_and_its_files_are_private(tmp_path: Path) -> None:
     folder = tmp_path / "var"
     environment = {"DATABASE_URL": f"sqlite:///{folder}/x.sqlite3"}
-    assert start(folder, "migrate", **environment).returncode == 0
+    assert run_manage(folder, "migrate", **environment).returncode == 0
     questions = tmp_path / "questions.json"
     questions.write_text('[{"question": "Why?", "expected_answer": "So."}]')
-    taken = start(folder, "import_questions", str(questions), "--name", "first", **environment)
-    assert taken.returncode == 0, taken.stderr
+    imported = run_manage(folder, "import_questions", str(questions), "--name", "first", **environment)
+    assert imported.returncode == 0, imported.stderr
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
     (folder / "x.sqlite3").chmod(0o644)
-    told = start(folder, "check", "--database", "default", **environment)
-    assert "concord.W001" in told.stderr
-    assert "x.sqlite3" in told.stderr
-    assert "can read" in start(folder, "healthcheck", **environment).stdout
+    checked = run_manage(folder, "check", "--database", "default", **environment)
+    assert "concord.W001" in checked.stderr
+    assert "x.sqlite3" in checked.stderr
+    assert "can read" in run_manage(folder, "healthcheck", **environment).stdout
 
 
 @pytest.mark.slow
-def test_a_second_connection_leaves_the_first_its_locks_on_the_file(tmp_path: Path) -> None:
+def test_second_connection_keeps_file_locks_of_the_first(tmp_path: Path) -> None:
     """Else another process, ending, takes itself for the last and deletes the log from under this one."""
-    assert start(tmp_path, "migrate").returncode == 0
+    assert run_manage(tmp_path, "migrate").returncode == 0
     two_connections = """
 import os, subprocess, sys, threading
 from django.db import connection
@@ -76,45 +76,45 @@ other = "import sqlite3, sys; o = sqlite3.connect(sys.argv[1]); o.execute('PRAGM
 subprocess.run([sys.executable, "-c", other, name], check=True)
 print("log kept" if os.path.exists(name + "-wal") else "log lost")
 """
-    assert start(tmp_path, "shell", "-c", two_connections).stdout.split("\n")[-2] == "log kept"
+    assert run_manage(tmp_path, "shell", "-c", two_connections).stdout.split("\n")[-2] == "log kept"
 
 
 @pytest.mark.slow
-def test_deployed_as_documented_nothing_is_found(tmp_path: Path) -> None:
+def test_documented_deployment_passes_the_check(tmp_path: Path) -> None:
     site = {"DEBUG": "0", "SECRET_KEY": STRONG, "ALLOWED_HOSTS": "concord.example"}
     tls = {"CONCORD_TLS_REDIRECT": "1", "CONCORD_HSTS_SECONDS": "31536000"}
-    done = start(tmp_path, "check", "--deploy", "--fail-level", "WARNING", **site, **tls)
-    assert done.returncode == 0, done.stderr
+    completed = run_manage(tmp_path, "check", "--deploy", "--fail-level", "WARNING", **site, **tls)
+    assert completed.returncode == 0, completed.stderr
 
 
 @pytest.mark.parametrize("weak", ["", "short", "x" * 60, "django-insecure-" + STRONG])
-def test_outside_development_a_missing_or_weak_key_refuses_to_boot(tmp_path: Path, weak: str) -> None:
-    done = start(tmp_path, DEBUG="0", SECRET_KEY=weak, ALLOWED_HOSTS="concord.example")
-    assert done.returncode != 0
-    assert "SECRET_KEY" in done.stderr
+def test_production_refuses_missing_or_weak_key(tmp_path: Path, weak: str) -> None:
+    completed = run_manage(tmp_path, DEBUG="0", SECRET_KEY=weak, ALLOWED_HOSTS="concord.example")
+    assert completed.returncode != 0
+    assert "SECRET_KEY" in completed.stderr
     assert not (tmp_path / "secret_key").exists()
 
 
 @pytest.mark.slow
-def test_outside_development_a_strong_key_boots(tmp_path: Path) -> None:
-    done = start(tmp_path, DEBUG="0", SECRET_KEY=STRONG, ALLOWED_HOSTS="concord.example")
-    assert done.returncode == 0, done.stderr
+def test_production_starts_with_strong_key(tmp_path: Path) -> None:
+    completed = run_manage(tmp_path, DEBUG="0", SECRET_KEY=STRONG, ALLOWED_HOSTS="concord.example")
+    assert completed.returncode == 0, completed.stderr
 
 
-def test_a_mistyped_setting_is_named(tmp_path: Path) -> None:
-    done = start(tmp_path, CONCORD_LEASE_SECOND="9")
-    assert done.returncode != 0
-    assert "CONCORD_LEASE_SECOND" in done.stderr
+def test_mistyped_setting_is_named_in_error(tmp_path: Path) -> None:
+    completed = run_manage(tmp_path, CONCORD_LEASE_SECOND="9")
+    assert completed.returncode != 0
+    assert "CONCORD_LEASE_SECOND" in completed.stderr
 
 
-def test_a_setting_of_the_wrong_type_is_named(tmp_path: Path) -> None:
-    done = start(tmp_path, CONCORD_WORKERS="many")
-    assert done.returncode != 0
-    assert "CONCORD_WORKERS" in done.stderr
+def test_setting_of_wrong_type_is_named_in_error(tmp_path: Path) -> None:
+    completed = run_manage(tmp_path, CONCORD_WORKERS="many")
+    assert completed.returncode != 0
+    assert "CONCORD_WORKERS" in completed.stderr
 
 
 @pytest.mark.slow
-def test_no_key_shows_in_logs_tracebacks_rows_or_messages_of_a_judged_run(tmp_path: Path) -> None:
+def test_judged_run_leaks_no_key(tmp_path: Path) -> None:
     """A judge whose server cannot be reached, with a key in the environment: the key is nowhere to be read."""
     secret = "sk-never-to-be-seen-0123456789"
     code = """
@@ -129,7 +129,7 @@ print(repr(list(Endpoint.objects.all())), drain(run, seconds=3))
 from django_q.models import OrmQ
 print([q.payload for q in OrmQ.objects.all()])
 """
-    done = start(
+    completed = run_manage(
         tmp_path,
         "shell",
         "--no-imports",
@@ -139,30 +139,30 @@ print([q.payload for q in OrmQ.objects.all()])
         CONCORD_JUDGE_ORIGINS="http://127.0.0.1:9",
         DJANGO_SETTINGS_MODULE="config.settings",
     )
-    assert done.returncode == 0, done.stderr
-    assert "Endpoint" in done.stdout
-    assert secret not in done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stderr
+    assert "Endpoint" in completed.stdout
+    assert secret not in completed.stdout + completed.stderr
     assert secret.encode() not in (tmp_path / "x.sqlite3").read_bytes()
 
 
 @pytest.mark.slow
-def test_a_mail_server_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    done = start(tmp_path, EMAIL_URL="carrier-pigeon://x")
-    assert done.returncode != 0
-    assert "EMAIL_URL" in done.stderr
-    assert start(tmp_path, EMAIL_URL="smtp+tls://me:secret@mail.example:587").returncode == 0
+def test_invalid_mail_server_is_named_in_error(tmp_path: Path) -> None:
+    completed = run_manage(tmp_path, EMAIL_URL="carrier-pigeon://x")
+    assert completed.returncode != 0
+    assert "EMAIL_URL" in completed.stderr
+    assert run_manage(tmp_path, EMAIL_URL="smtp+tls://me:secret@mail.example:587").returncode == 0
 
 
-def test_another_kind_of_database_is_refused(tmp_path: Path) -> None:
-    done = start(tmp_path, DATABASE_URL="mysql://concord@db.example/concord")
-    assert done.returncode != 0
-    assert "postgres:// or sqlite://" in done.stderr
+def test_unsupported_database_is_refused(tmp_path: Path) -> None:
+    completed = run_manage(tmp_path, DATABASE_URL="mysql://concord@db.example/concord")
+    assert completed.returncode != 0
+    assert "postgres:// or sqlite://" in completed.stderr
 
 
-def test_behind_a_pooler_nothing_is_kept_with_a_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pooler_disables_connection_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://concord@db.example/concord?options=-c%20search_path%3Dours")
-    kept = database_settings(tmp_path)["OPTIONS"]
-    assert kept == {
+    options = database_settings(tmp_path)["OPTIONS"]
+    assert options == {
         "options": "-c search_path=ours -c jit=off -c plan_cache_mode=force_generic_plan",
         "prepare_threshold": 3,
         "connect_timeout": 5,
@@ -171,38 +171,39 @@ def test_behind_a_pooler_nothing_is_kept_with_a_connection(tmp_path: Path, monke
     assert database_settings(tmp_path)["OPTIONS"] == {"options": "-c search_path=ours", "connect_timeout": 5}
 
 
-def test_the_address_of_the_site_is_the_origin_that_forms_may_come_from() -> None:
+def test_site_address_is_trusted_form_origin() -> None:
     assert site_origins("") == []
     assert site_origins("https://concord.example:8443/under/") == ["https://concord.example:8443"]
-    for wrong in ("concord.example", "https://", "javascript:alert(1)"):
+    for invalid_address in ("concord.example", "https://", "javascript:alert(1)"):
         with pytest.raises(ImproperlyConfigured, match="CONCORD_SITE_URL"):
-            site_origins(wrong)
+            site_origins(invalid_address)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("site", "status"), [("https://concord.example", 200), ("", 403)])
-def test_behind_a_server_with_tls_one_can_log_in_where_the_address_is_named(
-    site: str, status: int, settings: Any
-) -> None:
+def test_login_works_behind_tls_server_with_site_address(site: str, status: int, settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["concord.example"]
     settings.CSRF_TRUSTED_ORIGINS = site_origins(site)
     browser = Client(enforce_csrf_checks=True, headers={"host": "concord.example"})
     browser.get("/login/")
-    given = {"username": "x", "password": "wrong", "csrfmiddlewaretoken": browser.cookies["csrftoken"].value}
-    assert browser.post("/login/", given, headers={"origin": "https://concord.example"}).status_code == status
+    form_data = {"username": "x", "password": "wrong", "csrfmiddlewaretoken": browser.cookies["csrftoken"].value}
+    assert browser.post("/login/", form_data, headers={"origin": "https://concord.example"}).status_code == status
 
 
 @pytest.mark.parametrize(
-    ("file", "beside"),
+    ("file", "excluded_extras"),
     [("requirements.lock", {"dev"}), ("requirements-dev.lock", set())],
     ids=["installed", "checkout"],
 )
-def test_a_lock_file_holds_every_dependency_in_a_version_that_is_asked_for(file: str, beside: set[str]) -> None:
-    """`make lock` writes both; who changes a dependency runs that too."""
+def test_lock_file_holds_every_dependency_in_an_allowed_version(file: str, excluded_extras: set[str]) -> None:
+    """`make lock` writes both files; run it after changing a dependency."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    asked = [Requirement(one) for one in project["dependencies"]]
-    asked += [
-        Requirement(one) for extra, of in project["optional-dependencies"].items() if extra not in beside for one in of
+    requirements = [Requirement(requirement) for requirement in project["dependencies"]]
+    requirements += [
+        Requirement(requirement)
+        for extra, extra_requirements in project["optional-dependencies"].items()
+        if extra not in excluded_extras
+        for requirement in extra_requirements
     ]
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
     locked: dict[str, list[str]] = {}
@@ -210,21 +211,21 @@ def test_a_lock_file_holds_every_dependency_in_a_version_that_is_asked_for(file:
         if "==" in line:
             name, version = line.split(" ")[0].split("==")
             locked.setdefault(canonicalize_name(name), []).append(version)
-    missing = [
-        str(one)
-        for one in asked
-        if not any(one.specifier.contains(v) for v in locked.get(canonicalize_name(one.name), []))
+    missing_requirements = [
+        str(requirement)
+        for requirement in requirements
+        if not any(requirement.specifier.contains(v) for v in locked.get(canonicalize_name(requirement.name), []))
     ]
-    assert missing == []
+    assert missing_requirements == []
     if file == "requirements.lock":
         hashed = sum("--hash=sha256:" in line for line in lines)
         assert hashed >= sum(map(len, locked.values()))
 
 
-def test_a_command_loads_no_page_and_no_client_before_it_needs_them(tmp_path: Path) -> None:
+def test_commands_load_pages_and_clients_lazily(tmp_path: Path) -> None:
     code = "import django, sys; django.setup(); print([one for one in sys.modules if one.split('.')[-1] == 'admin'])"
     unwanted = "print([one for one in ('aiohttp', 'openpyxl', 'scipy', 'rich') if one in sys.modules])"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", f"{code}; {unwanted}"],
         cwd=ROOT,
         env=os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings", "CONCORD_VAR": str(tmp_path)},
@@ -232,4 +233,4 @@ def test_a_command_loads_no_page_and_no_client_before_it_needs_them(tmp_path: Pa
         text=True,
         check=True,
     )
-    assert done.stdout.splitlines() == ["['django.contrib.admin']", "[]"]
+    assert completed.stdout.splitlines() == ["['django.contrib.admin']", "[]"]

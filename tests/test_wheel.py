@@ -1,5 +1,5 @@
-"""The wheel, built and installed elsewhere with none of the checkout beside it: it owns the two apps alone, its command
-loads the demo and serves it, and its state lies in the folder one works in."""
+"""The wheel, built and installed outside the checkout: it owns the two apps alone, its command loads and serves the
+demo, and its state lies in the working directory."""
 
 from __future__ import annotations
 
@@ -22,49 +22,51 @@ PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder the wheel was installed in, without what it depends on."""
-    built, place = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("installed")
-    subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", built, ROOT], check=True)
-    (wheel,) = built.glob("concord_eval-*.whl")
-    subprocess.run([*PIP, "install", "--no-deps", "--target", place, wheel], check=True)
-    return place
+    """Folder of the installed wheel, without its dependencies."""
+    wheel_folder, target = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("installed")
+    subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", wheel_folder, ROOT], check=True)
+    (wheel,) = wheel_folder.glob("concord_eval-*.whl")
+    subprocess.run([*PIP, "install", "--no-deps", "--target", target, wheel], check=True)
+    return target
 
 
 @pytest.fixture
 def environment(installed: Path) -> dict[str, str]:
-    kept = {
+    variables = {
         name: value for name, value in os.environ.items() if not name.startswith(("CONCORD_", "DJANGO_", "DATABASE"))
     }
-    return kept | {"PYTHONPATH": str(installed)}
+    return variables | {"PYTHONPATH": str(installed)}
 
 
-def test_it_owns_no_other_name_than_the_two_apps(installed: Path) -> None:
+def test_wheel_installs_only_the_two_apps(installed: Path) -> None:
     owned = {path.name for path in installed.iterdir() if path.name != "bin" and path.suffix != ".dist-info"}
     assert owned == {"evaluation", "review"}
     assert {path.name for path in (installed / "evaluation").iterdir()} >= {"installed", "py.typed"}
     assert (installed / "review/py.typed").exists()
 
 
-def test_settings_and_entrance_have_names_of_a_package_of_it(environment: dict[str, str], tmp_path: Path) -> None:
+def test_wheel_contains_settings_and_server_entry_point(environment: dict[str, str], tmp_path: Path) -> None:
     code = (
         "from evaluation.installed.wsgi import application; from django.conf import settings; print(settings.VAR_DIR)"
     )
-    named = environment | {"DJANGO_SETTINGS_MODULE": "evaluation.installed.settings"}
-    done = subprocess.run([sys.executable, "-c", code], env=named, cwd=tmp_path, capture_output=True, text=True)
-    assert (done.stdout.strip(), done.returncode) == (str(tmp_path / "var"), 0), done.stderr
+    settings_environment = environment | {"DJANGO_SETTINGS_MODULE": "evaluation.installed.settings"}
+    completed = subprocess.run(
+        [sys.executable, "-c", code], env=settings_environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (completed.stdout.strip(), completed.returncode) == (str(tmp_path / "var"), 0), completed.stderr
 
 
-def test_its_command_loads_the_demo_and_serves_it(installed: Path, environment: dict[str, str], tmp_path: Path) -> None:
+def test_installed_command_loads_and_serves_demo(installed: Path, environment: dict[str, str], tmp_path: Path) -> None:
     concord = [sys.executable, str(installed / "bin/concord")]
-    done = subprocess.run([*concord, "demo"], env=environment, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    completed = subprocess.run([*concord, "demo"], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr
     assert (tmp_path / "var/concord.sqlite3").exists()
-    told = subprocess.run([*concord, "results", "4"], env=environment, cwd=tmp_path, capture_output=True, text=True)
-    assert "demo-graph" in told.stdout, told.stderr
+    report = subprocess.run([*concord, "results", "4"], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert "demo-graph" in report.stdout, report.stderr
     port = free_port()
     site = subprocess.Popen([*concord, "serve", "--port", str(port)], env=environment, cwd=tmp_path)
     try:
-        assert "Concord" in _answered(f"http://127.0.0.1:{port}/login/")
+        assert "Concord" in _wait_for_page(f"http://127.0.0.1:{port}/login/")
         health = subprocess.run(
             [*concord, "healthcheck"], env=environment, cwd=tmp_path, capture_output=True, text=True
         )
@@ -75,13 +77,13 @@ def test_its_command_loads_the_demo_and_serves_it(installed: Path, environment: 
     assert not any((installed / "evaluation").rglob("*.sqlite3"))
 
 
-def _answered(address: str, seconds: float = 60) -> str:
-    until = time.monotonic() + seconds
+def _wait_for_page(address: str, seconds: float = 60) -> str:
+    deadline = time.monotonic() + seconds
     while True:
         try:
             with urllib.request.urlopen(address, timeout=5) as page:
                 return str(page.read().decode())
         except OSError:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise
             time.sleep(0.3)

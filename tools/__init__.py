@@ -1,4 +1,3 @@
-"""Tools for people who change Concord: benches, simulations, studies, mutation testing, pictures, translations.
+"""Tools for developers of Concord: benches, simulations, studies, mutation testing, pictures, translations.
 
-They may import the helpers of ``tests``. A site needs none of them, and the wheel leaves them out.
-"""
+They may import the helpers of ``tests``. A site needs none of them, and the wheel leaves them out."""

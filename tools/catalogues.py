@@ -37,11 +37,11 @@ def main() -> int:
     collect()
     korean = polib.pofile(str(CATALOGUE))
     korean.save_as_mofile(str(CATALOGUE.with_suffix(".mo")))
-    missing = [*korean.untranslated_entries(), *korean.fuzzy_entries()]
-    for entry in missing:
+    untranslated = [*korean.untranslated_entries(), *korean.fuzzy_entries()]
+    for entry in untranslated:
         print(f"missing: {entry.msgid}")
-    print(f"{len(korean)} texts, {len(missing)} missing in Korean")
-    return 1 if missing else 0
+    print(f"{len(korean)} texts, {len(untranslated)} missing in Korean")
+    return 1 if untranslated else 0
 
 
 if __name__ == "__main__":

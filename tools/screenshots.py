@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.faults.site import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
-OUT = ROOT / "docs" / "screenshots"
+OUTPUT_FOLDER = ROOT / "docs" / "screenshots"
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 ARGUMENTS = [
     "--no-sandbox",
@@ -58,7 +58,7 @@ PATIENCE = 300.0  # seconds for the demo to answer and for a page to load, on a 
 
 
 @contextmanager
-def served_demo() -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
+def serve_demo() -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
     """The address of a freshly loaded demo, its passwords by user name, and the environment it is served in."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
@@ -78,15 +78,15 @@ def served_demo() -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
         )
         assert process.stdout
         try:
-            told = ""
-            while "Ctrl-C" not in told:
+            output = ""
+            while "Ctrl-C" not in output:
                 line = process.stdout.readline()
                 if not line:
-                    raise RuntimeError(f"the demo did not start:\n{told}")
-                told += line
+                    raise RuntimeError(f"the demo did not start:\n{output}")
+                output += line
             address = f"http://127.0.0.1:{port}"
             _wait(address)
-            yield address, dict(re.findall(r"^\s+(\w+)\s+(\S+)\s+\(", told, re.M)), environment
+            yield address, dict(re.findall(r"^\s+(\w+)\s+(\S+)\s+\(", output, re.M)), environment
         finally:
             process.terminate()
             process.wait()
@@ -105,7 +105,7 @@ def _wait(address: str) -> None:
 
 
 class Camera:
-    """One person's browser in one language and width; ``errors`` collects what the console complains about."""
+    """A user's browser in one language and width; ``errors`` collects console errors."""
 
     def __init__(self, browser: Browser, address: str, language: str, width: int) -> None:
         self.address, self.language, self.width = address, language, width
@@ -128,27 +128,26 @@ class Camera:
             self.page.locator("form[action$='/language/'] button").first.click()
             self.page.wait_for_load_state()
 
-    def shoot(self, name: str, path: str = "", *, whole: bool = True) -> None:
-        """A picture of a page (of the present one without a path), on a wide screen of the ``whole`` of it.
+    def shoot(self, name: str, path: str = "", *, full_page: bool = True) -> None:
+        """Take a picture of a page (of the current one without a path); on a wide screen of the ``full_page``.
 
-        :raises AssertionError: for a console error, a policy violation or an answer that is no success.
-        """
+        :raises AssertionError: for a console error, a policy violation or an answer that is no success."""
         if path:
             answer = self.page.goto(f"{self.address}{path}")
             assert answer
             assert answer.ok, f"{path}: {answer.status}"
         self.page.wait_for_selector("#figures[hx-get]", state="detached")  # intervals come later
         self.page.wait_for_timeout(300)
-        OUT.mkdir(parents=True, exist_ok=True)
+        OUTPUT_FOLDER.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(
-            path=OUT / f"{name}-{self.language}-{self.width}.png", full_page=whole and self.width > 500
+            path=OUTPUT_FOLDER / f"{name}-{self.language}-{self.width}.png", full_page=full_page and self.width > 500
         )
         assert not self.errors, f"{path or name}: {self.errors}"
 
 
 def main() -> None:
     """Take every picture."""
-    with served_demo() as (address, passwords, environment), sync_playwright() as driver:
+    with serve_demo() as (address, passwords, environment), sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         views = [(language, width) for language in LANGUAGES for width in WIDTHS]
         for language, width in views:
@@ -163,10 +162,10 @@ def main() -> None:
             reviewer.shoot("reviewer-home", "/")
             reviewer.shoot("practice", "/practice/1/")
             reviewer.shoot("keys", "/keys/")
-            reviewer.shoot("review", "/review/2/", whole=False)  # its bar stays at the end of the screen
+            reviewer.shoot("review", "/review/2/", full_page=False)  # its bar stays at the end of the screen
             assert reviewer.page.locator("#rating").count(), "there is nothing to rate"
-            rate_far_from_the_judge(reviewer)
-        workbench = prepared_workbench(environment)
+            rate_until_reveal(reviewer)
+        workbench = prepare_workbench(environment)
         for language, width in views:  # last, because its judge and runs stand on other pages too
             lead = Camera(browser, address, language, width)
             lead.log_in("lead", passwords["lead"])
@@ -176,21 +175,30 @@ def main() -> None:
             administrator.log_in(*ADMINISTRATOR)
             administrator.shoot("back-office", "/admin/")
         browser.close()
-    print(f"{len(list(OUT.glob('*.png')))} pictures in {OUT.relative_to(ROOT)}")
+    print(f"{len(list(OUTPUT_FOLDER.glob('*.png')))} pictures in {OUTPUT_FOLDER.relative_to(ROOT)}")
 
 
-def prepared_workbench(environment: dict[str, str]) -> str:
+def prepare_workbench(environment: dict[str, str]) -> str:
     """The path of a page on which a judge prompt is worked on; an administrator is made on the way."""
     name, password = ADMINISTRATOR
     environment = environment | {"DJANGO_SETTINGS_MODULE": "config.settings", "DJANGO_SUPERUSER_PASSWORD": password}
-    made = [sys.executable, "manage.py", "createsuperuser", "--noinput", "--username", name, "--email", ""]
-    subprocess.run(made, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
+    create_administrator = [
+        sys.executable,
+        "manage.py",
+        "createsuperuser",
+        "--noinput",
+        "--username",
+        name,
+        "--email",
+        "",
+    ]
+    subprocess.run(create_administrator, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
     command = [sys.executable, "-m", "tools.prepared_workbench"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout.strip().splitlines()[-1]
+    completed = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return completed.stdout.strip().splitlines()[-1]
 
 
-def rate_far_from_the_judge(reviewer: Camera) -> None:
+def rate_until_reveal(reviewer: Camera) -> None:
     """Rate items from one end of the scale, by keys alone, until the judge is revealed; a picture of that."""
     for _ in range(12):
         for _ in range(3):

@@ -1,7 +1,7 @@
 """PostgreSQL backend that checks an idle connection by its socket instead of a query.
 
-A persistent connection may have been closed by a server restart or an administrator. Django sends ``SELECT 1`` before
-each request to find out; the closed socket tells it without a round trip."""
+A server restart or an administrator may have closed a persistent connection. Django sends ``SELECT 1`` before each
+request to find out; the state of the socket shows it without a round trip."""
 
 import select
 
@@ -14,7 +14,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """PostgreSQL connection with a check that sends nothing."""
 
     def is_usable(self) -> bool:
-        """Return whether the server has not closed the connection; reads pending notices."""
+        """Return whether the connection is still open. Reads pending notices of the server."""
         if self.connection is None:
             return False
         pgconn = self.connection.pgconn

@@ -1,12 +1,12 @@
-"""SQLite backend whose writers queue fairly and whose file cannot be swapped unnoticed.
+"""SQLite backend whose writers take turns and which notices a replaced database file.
 
-SQLite allows one writer at a time, and a waiting writer retries after 1, 2, 5, ... 100 ms: while several sleep, the one
-that just finished writes again. Here the next writer polls every millisecond for a lock on a file beside the database,
-so only one at a time waits for SQLite. It holds the lock only until its transaction has begun, and loses it with its
-process. Writers that do not use the lock (a shell, a backup) are waited for as usual.
+SQLite allows one writer at a time. A waiting writer retries after 1, 2, 5, ... 100 ms, so the writer that just finished
+often gets in again before the others wake up. Here the next writer polls a lock file beside the database every
+millisecond, and only the holder of that lock waits for SQLite. It releases the lock when its transaction has begun, or
+when its process ends. SQLite's own retries still cover writers that do not use the lock (a shell, a backup).
 
-A deleted or replaced file under an open connection would take writes that nobody sees again, so each statement checks
-the file first. Only ``migrate`` creates a file: a missing database is an error, not a new one."""
+Writes to a deleted or replaced file would be lost without an error, so each statement checks the file first. Only
+``migrate`` creates a file: a missing database is an error."""
 
 import fcntl
 import os
@@ -19,14 +19,15 @@ from typing import Any
 
 from django.db.backends.sqlite3 import base
 
-# In seconds. Shorter waits for the lock are not subtracted from SQLite's own time-out.
+# Shorter waits for the lock are not subtracted from SQLite's own time-out.
 NEGLIGIBLE_WAIT_SECONDS = 1.0
 # Pause between two attempts to take the lock.
 POLL_SECONDS = 0.001
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Connection whose write transactions begin in turn. The option ``timeout`` covers lock and database together."""
+    """Connection whose write transactions begin one after another. The option ``timeout`` limits the waits for the lock
+    and for the database together."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Connect to an existing file.
@@ -60,7 +61,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _start_transaction_under_autocommit(self) -> None:
         started = time.monotonic()
-        with self._write_turn():
+        with self._writer_lock():
             begin = super()._start_transaction_under_autocommit  # type: ignore[misc]  # left out of the stubs
             if (waited := time.monotonic() - started) < NEGLIGIBLE_WAIT_SECONDS:
                 begin()
@@ -76,8 +77,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.connection.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
 
     @contextmanager
-    def _write_turn(self) -> Iterator[None]:
-        """Hold the lock of the next writer. In a read-only folder there is none, and writers compete for SQLite
+    def _writer_lock(self) -> Iterator[None]:
+        """Hold the lock file of the next writer. A read-only folder has no lock file; its writers compete for SQLite
         itself."""
         if self.is_in_memory_db():
             yield

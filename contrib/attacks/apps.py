@@ -7,8 +7,6 @@ from evaluation.extensions import register
 
 
 class AttacksConfig(AppConfig):
-    """Registers the tables and extensions of the feature."""
-
     name = "contrib.attacks"
     verbose_name = _("Attacks")
 

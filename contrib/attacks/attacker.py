@@ -218,13 +218,13 @@ class _OpenAttack:
 class Attacker:
     """Attacks one judge configuration.
 
-    ``expects`` as in a :class:`Case`; ``rng`` spreads the pauses before retries. ``replies`` include those of an
-    aborted check."""
+    ``expects`` as in a :class:`evaluation.judging.calls.JudgeCase`; ``rng`` spreads the pauses before retries.
+    ``replies`` include those of an aborted check."""
 
     calls: CallExecutor
     model: str
     parameters: Mapping[str, Any]
-    rung: ResponseFormat
+    response_format: ResponseFormat
     language: str
     expects: bool = False
     rng: random.Random = field(default_factory=random.Random)
@@ -287,7 +287,7 @@ class Attacker:
             talk.request,
             model=self.model,
             parameters=self.parameters,
-            response_format=self.rung,
+            response_format=self.response_format,
         )
 
     def _record_reply(self, number: int, _call: JudgeCall, reply: JudgeReply, _parsed: ParsedReply) -> None:

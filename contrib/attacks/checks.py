@@ -38,15 +38,17 @@ MAX_RAW_CHARS = 4_000
 
 
 # Longest wait for a free slot of the endpoint.
-PATIENCE_SECONDS = 60.0
+MAX_SLOT_WAIT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class _CheckOutcome:
-    """Outcome of a check: the reason of its failure, or the outcome of every attack; ``replies`` to all calls."""
+    """Outcome of a check: the replies to all calls, and the outcomes of all attacks.
+
+    ``reason`` is the code of a failed check, which may have no attack outcomes."""
 
     reason: str = ""
-    rung: str = ""
+    response_format: str = ""
     replies: tuple[JudgeReply, ...] = ()
     outcomes: tuple[AttackOutcome, ...] = ()
 
@@ -65,7 +67,7 @@ def run_check(judge: JudgeVersion, by: User | None = None) -> JudgeCheck:
             judge_version=judge,
             rubric_hash=attack_rubric(judge.language).content_hash,
             attacks_hash=attacks_hash(),
-            rung=outcome.rung,
+            rung=outcome.response_format,
             model_returned=next((reply.model_returned for reply in reversed(replies) if reply.model_returned), ""),
             reason=outcome.reason,
             attacks=len(outcome.outcomes),
@@ -82,7 +84,7 @@ def run_check(judge: JudgeVersion, by: User | None = None) -> JudgeCheck:
 def _run_attacks(judge: JudgeVersion) -> _CheckOutcome:
     if judge.is_jury:
         raise DomainError("jury_asks_nobody")
-    rung, preflight_replies = ResponseFormat.JSON_SCHEMA, tuple[JudgeReply, ...]()
+    response_format, preflight_replies = ResponseFormat.JSON_SCHEMA, tuple[JudgeReply, ...]()
     if judge.endpoint is not None:
         preflight = _preflight(judge, judge.endpoint)
         if preflight is None:
@@ -90,35 +92,38 @@ def _run_attacks(judge: JudgeVersion) -> _CheckOutcome:
         preflight_replies = tuple(probe.reply for probe in preflight.probes)
         if preflight.outcome != Outcome.OK or preflight.response_format is None:
             return _CheckOutcome(preflight.reason, replies=preflight_replies)
-        rung = preflight.response_format
+        response_format = preflight.response_format
     reason, outcomes = "", tuple[AttackOutcome, ...]()
-    open_pool = partial(SharedPool, project_id=judge.project_id, patience=PATIENCE_SECONDS)
+    open_pool = partial(SharedPool, project_id=judge.project_id, max_wait_seconds=MAX_SLOT_WAIT_SECONDS)
     with open_pool(client_of(judge), judge.endpoint, MAX_CONCURRENT) as pool:
-        attacker = Attacker(pool, judge.model, judge.parameters, rung, judge.language, expects=judge.expects)
+        attacker = Attacker(pool, judge.model, judge.parameters, response_format, judge.language, expects=judge.expects)
         try:
             outcomes = attacker.run_all()
         except JudgeUnavailable as error:
             reason = error.reason
         except EndpointBusy:
             reason = ENDPOINT_BUSY
-        last_replies = pool.finish_sent()
+        last_replies = pool.collect_sent_calls()
     return _CheckOutcome(
-        reason, str(rung) if judge.endpoint else "", (*preflight_replies, *attacker.replies, *last_replies), outcomes
+        reason,
+        str(response_format) if judge.endpoint else "",
+        (*preflight_replies, *attacker.replies, *last_replies),
+        outcomes,
     )
 
 
 def _preflight(judge: JudgeVersion, endpoint: Endpoint) -> ProbeResult | None:
-    """Return ``None`` if the endpoint cannot be called at present."""
+    """Probe the judge's endpoint; ``None`` if no slot becomes free in time."""
     client = client_of(judge)
     with SingleCalls(endpoint, None, project_id=judge.project_id) as calls:
-        if calls.wait(time.monotonic() + PATIENCE_SECONDS):
+        if calls.wait(time.monotonic() + MAX_SLOT_WAIT_SECONDS):
             return None
         return probe_endpoint(client, judge, calls)
 
 
-def _result_row(check_of: JudgeCheck, outcome: AttackOutcome) -> AttackResult:
+def _result_row(check: JudgeCheck, outcome: AttackOutcome) -> AttackResult:
     return AttackResult(
-        check_of=check_of,
+        check_of=check,
         attack=outcome.attack.id,
         kind=outcome.attack.kind,
         language=outcome.language,
@@ -141,7 +146,7 @@ KIND_LABELS = {
     AttackKind.FLATTERY: _("flattery"),
     AttackKind.PADDING: _("padding"),
 }
-INVISIBLE = str.maketrans(dict.fromkeys("\u200b\u2060\u202e", "␣"))
+INVISIBLE_TO_SYMBOL = str.maketrans(dict.fromkeys("\u200b\u2060\u202e", "␣"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +157,12 @@ class AttackRow:
     kind: str
     text: str
     verdict: str
-    due: str
+    broken_bounds: str
 
 
 @dataclass(frozen=True, slots=True)
 class AttacksCard:
-    """The newest check of a judge, ``None`` without one.
+    """Card of the newest check of a judge. ``check`` is ``None`` if there is none.
 
     ``stale``: the attacks have changed since. ``current_model``: the model that now answers under the judge's name, if
     it is a different one."""
@@ -173,10 +178,8 @@ def attacks_card(judge: JudgeVersion) -> AttacksCard:
     """Build the attack card of a judge. Three queries."""
     check = judge.checks.order_by("-id").first()
     checked_model = check.model_returned if check else ""
-    later_preflights = (
-        Preflight.objects.filter(judge_version=judge, outcome="ok").exclude(model_returned="").order_by("-id")
-    )
-    newer = later_preflights.filter(created_at__gt=check.created_at).first() if check and checked_model else None
+    preflights = Preflight.objects.filter(judge_version=judge, outcome="ok").exclude(model_returned="").order_by("-id")
+    newer_preflight = preflights.filter(created_at__gt=check.created_at).first() if check and checked_model else None
     results = list(check.results.order_by("-language", "id")) if check else []
     texts = {
         (str(attack_set.language), attack.id): attack.answer
@@ -187,7 +190,9 @@ def attacks_card(judge: JudgeVersion) -> AttacksCard:
         judge=judge,
         check=check,
         stale=bool(check and check.attacks_hash != attacks_hash()),
-        current_model=newer.model_returned if newer and newer.model_returned != checked_model else "",
+        current_model=newer_preflight.model_returned
+        if newer_preflight and newer_preflight.model_returned != checked_model
+        else "",
         rows=tuple(_attack_row(result, texts.get((result.language, result.attack), "")) for result in results),
     )
 
@@ -198,14 +203,14 @@ def _attack_row(result: AttackResult, text: str) -> AttackRow:
     return AttackRow(
         result=result,
         kind=str(KIND_LABELS[AttackKind(result.kind)]) if result.kind in set(AttackKind) else result.kind,
-        text=text.translate(INVISIBLE),
+        text=text.translate(INVISIBLE_TO_SYMBOL),
         verdict=gettext("decided by rule, not sent") if result.gate else verdict,
-        due=", ".join(_bound_text(bound) for bound in result.broken),
+        broken_bounds=", ".join(_bound_text(bound) for bound in result.broken),
     )
 
 
 def _bound_text(bound: dict[str, object]) -> str:
-    figures = {"metric": bound["metric"], "level": f"{bound['bound']:g}"}
+    params = {"metric": bound["metric"], "level": f"{bound['bound']:g}"}
     if bound["rule"] == "at_least":
-        return gettext("%(metric)s at least %(level)s") % figures
-    return gettext("%(metric)s at most %(level)s") % figures
+        return gettext("%(metric)s at least %(level)s") % params
+    return gettext("%(metric)s at most %(level)s") % params

@@ -1,4 +1,4 @@
-"""Registers the attack section of a judge's page."""
+"""Register the attack section of a judge's page."""
 
 from __future__ import annotations
 

@@ -7,8 +7,6 @@ from evaluation.extensions import register
 
 
 class BatchesConfig(AppConfig):
-    """Registers the tables and extensions of the feature."""
-
     name = "contrib.batches"
     verbose_name = _("Batches")
 

@@ -1,4 +1,4 @@
-"""Registers batches: another way of making a run's calls, runs to enqueue, health problems, and a monitoring figure."""
+"""Register batches of judge calls: their hooks, runs with due batches, health problems and a gauge."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from evaluation.extensions import BatchHooks, Feature, OpenBatches
 from evaluation.models import JudgeVersion, Run
 
 
-def batches_out(run: Run) -> OpenBatches | None:
-    """Summarise the run's open batches that have been written; ``None`` without one. One query."""
-    batches = list(open_batches().filter(run=run).exclude(state=State.MADE).order_by("id"))
+def summarize_open_batches(run: Run) -> OpenBatches | None:
+    """Summarise the run's open batches whose file is written; ``None`` without one. One query."""
+    batches = list(open_batches().filter(run=run).exclude(state=State.PREPARING).order_by("id"))
     if not batches:
         return None
     return OpenBatches(
@@ -58,13 +58,13 @@ def due_runs() -> QuerySet[Run]:
 
 def runs_with_overdue_batches() -> list[int]:
     """Return the running runs with a batch that is long overdue."""
-    overdue_since = Now() - timedelta(seconds=settings.CONCORD_WORKER_TIMEOUT_SECONDS)
-    overdue = due_batches().filter(run__state=Run.State.RUNNING, next_at__lt=overdue_since)
+    cutoff = Now() - timedelta(seconds=settings.CONCORD_WORKER_TIMEOUT_SECONDS)
+    overdue = due_batches().filter(run__state=Run.State.RUNNING, next_at__lt=cutoff)
     return sorted(set(overdue.values_list("run_id", flat=True)))
 
 
 def problems() -> list[str]:
-    """Describe the health problems."""
+    """Describe overdue batches, for the health page."""
     return [f"run {run_id} has a batch that is due and nobody asks about it" for run_id in runs_with_overdue_batches()]
 
 
@@ -81,7 +81,9 @@ def gauges(projects: Collection[int]) -> Iterator[Metric]:
 
 FEATURE = Feature(
     name="batches",
-    batches=BatchHooks(open_batches, has_due_batch, process_batches, run_batches, batches_out, batch_problems),
+    batches=BatchHooks(
+        open_batches, has_due_batch, process_batches, run_batches, summarize_open_batches, batch_problems
+    ),
     due_runs=due_runs,
     problems=problems,
     gauges=gauges,

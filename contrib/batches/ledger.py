@@ -33,7 +33,7 @@ from evaluation.worker import units
 from evaluation.worker.database import retry_on_db_error
 
 State = BatchState
-OPEN_STATES = (State.MADE, State.UPLOADED, State.CREATING, State.SENT)
+OPEN_STATES = (State.PREPARING, State.UPLOADED, State.CREATING, State.SENT)
 # Failed lines of a unit after which it is called singly.
 MAX_FRUITLESS_LINES = 2
 FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 5.0, 300.0

@@ -19,13 +19,13 @@ class JudgeBatch(TimestampedModel):
     ``mark`` is chosen here and passed to the provider, so that a batch whose id was lost can be found. A ``dropped``
     batch was never created and cost nothing; the cost of a ``lost`` one is unknown. ``status``, ``done`` and ``failed``
     are the provider's last report. ``busy_until`` is a lease: one worker at a time advances a batch, not before
-    ``next_at``; ``looks`` counts the polls."""
+    ``next_at``. ``poll_count`` counts the polls."""
 
     run = models.ForeignKey(Run, on_delete=PROTECT, related_name="batches")
     endpoint = models.ForeignKey(Endpoint, on_delete=PROTECT, related_name="+")
     model = models.CharField(max_length=200)
     mark = models.UUIDField(default=uuid.uuid4, unique=True)
-    state = models.CharField(max_length=10, choices=BatchState.choices, default=BatchState.MADE)
+    state = models.CharField(max_length=10, choices=BatchState.choices, default=BatchState.PREPARING)
     reason = models.CharField(max_length=100, blank=True)
     file_id = models.CharField(max_length=200, blank=True)
     file_sha256 = models.CharField(max_length=64, blank=True)

@@ -91,7 +91,7 @@ class BatchRunner:
         """Take the next step of a claimed batch."""
         cancelled = self.run.state == Run.State.CANCELLED
         # The worker that wrote it died before the upload.
-        if batch.state == State.MADE:
+        if batch.state == State.PREPARING:
             self._drop(batch, INTERRUPTED)
         elif batch.state == State.UPLOADED and cancelled:
             self._drop(batch, CANCELLED)
@@ -161,7 +161,7 @@ class BatchRunner:
             status = self.client.get_status(batch.provider_id)
             if self.run.state == Run.State.CANCELLED and not status.ended and not batch.cancel_requested:
                 status = self.client.cancel(batch.provider_id)
-                self._update(batch, cancel_asked=True)
+                self._update(batch, cancel_requested=True)
             self._update(batch, status=status.status, done=status.done, failed=status.failed)
             if not status.ended:
                 self._release(batch)

@@ -2,4 +2,4 @@
 from them.
 
 Public interface: ``importing.import_corpus``, ``selectors`` (``get_corpus``, ``get_chunks``), ``splitting``,
-``indexing`` and ``searching`` (BM25 and vectors), ``rechunking`` (chunks in another version)."""
+``indexing`` and ``corpus_search`` (BM25 and vectors), ``chunk_mapping`` (chunks in another version)."""

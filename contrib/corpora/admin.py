@@ -10,7 +10,7 @@ from evaluation.accounts.role_admin import ReadOnlyAdmin
 class CorpusAdmin(ReadOnlyAdmin):
     """Versions of corpora."""
 
-    site_page = "corpus"
+    site_url_name = "corpus"
     list_display = ("name", "version", "project", "created_at", "created_by")
     list_filter = ("project",)
     list_select_related = ("project", "created_by")
@@ -22,7 +22,7 @@ class CorpusAdmin(ReadOnlyAdmin):
 class DocumentAdmin(ReadOnlyAdmin):
     """The documents of corpora."""
 
-    site_page = "corpus-document"
+    site_url_name = "corpus-document"
     path = "corpus__project_id"
     list_display = ("external_id", "title", "media", "corpus")
     list_filter = ("media",)

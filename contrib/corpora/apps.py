@@ -7,8 +7,6 @@ from evaluation.extensions import register
 
 
 class CorporaConfig(AppConfig):
-    """Registers the tables and extensions of the feature."""
-
     name = "contrib.corpora"
     verbose_name = _("Corpora")
 

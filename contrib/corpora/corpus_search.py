@@ -29,7 +29,7 @@ _TOKENS_PER_CHARACTER = 0.5
 # Texts in one SQL statement.
 _BATCH_SIZE = 500
 # Longest wait for a free slot of the endpoint.
-_PATIENCE_SECONDS = 600.0
+_MAX_SLOT_WAIT_SECONDS = 600.0
 
 
 @dataclass
@@ -134,7 +134,7 @@ def _embed_batch(embedder: Embedder, calls: SingleCalls | None, batch: Sequence[
         if calls is None:
             embedded = embedder.embed(batch)
         else:
-            if calls.wait(time.monotonic() + _PATIENCE_SECONDS, sum(map(len, batch)) * _TOKENS_PER_CHARACTER):
+            if calls.wait(time.monotonic() + _MAX_SLOT_WAIT_SECONDS, sum(map(len, batch)) * _TOKENS_PER_CHARACTER):
                 raise DomainError("embedding_failed", reason="endpoint_busy")
             embedded = calls.run(lambda: embedder.embed(batch))
             calls.record_outcome(embedded.outcome, embedded.retry_after)

@@ -76,7 +76,7 @@ def read_documents(data: bytes, name: str, *, max_bytes: int = MAX_BYTES) -> lis
     """Read the documents of a file. ``name`` is its name or path within a folder and becomes the document's id.
 
     :raises InvalidFile: with every problem found; a file without text has one."""
-    problems, limits = Problems(name), replace(Limits(), bytes=max_bytes, inflated=10 * max_bytes)
+    problems, limits = Problems(name), replace(Limits(), bytes=max_bytes, unpacked_bytes=10 * max_bytes)
     media = MEDIA_BY_ENDING.get(file_extension(name), "")
     if not media:
         problems.stop("document_unknown", known=", ".join(sorted(MEDIA_BY_ENDING)))
@@ -227,10 +227,10 @@ def _docx(data: bytes, problems: Problems, limits: Limits) -> tuple[str, str]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             part = archive.getinfo(_WORD_PART)
-            if part.file_size > limits.inflated:
-                problems.stop("docx_too_large", limit=limits.inflated)
+            if part.file_size > limits.unpacked_bytes:
+                problems.stop("docx_too_large", limit=limits.unpacked_bytes)
             with archive.open(part) as stream:
-                xml = stream.read(limits.inflated + 1)
+                xml = stream.read(limits.unpacked_bytes + 1)
     except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, OSError, EOFError, ValueError) as error:
         problems.stop("docx_broken", detail=f"{type(error).__name__}: {str(error)[:100]}")
     except zlib.error as error:

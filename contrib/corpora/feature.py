@@ -1,4 +1,4 @@
-"""Registers URLs, the reference system, the lookup of passages, and the corpus of the demo."""
+"""Register URLs, the reference system, the lookup of passages, and the corpus of the demo."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class DocumentRow:
 class CorpusPage:
     """A version with one page of its documents.
 
-    ``words`` is the search text, ``hits`` the chunks with their scores; ``back`` and ``on`` are query strings of the
-    previous and next page."""
+    ``words`` is the search text, ``hits`` the chunks with their scores; ``previous_url`` and ``next_url`` are query
+    strings of the previous and next page."""
 
     corpus: Corpus
     versions: Sequence[Corpus]
@@ -52,8 +52,8 @@ class CorpusPage:
     documents: Sequence[DocumentRow]
     words: str
     hits: Sequence[tuple[Chunk, float]]
-    back: str
-    on: str
+    previous_url: str
+    next_url: str
     may_import: bool
 
     @property
@@ -86,7 +86,7 @@ class CorpusPage:
         )
 
     @property
-    def twin(self) -> PlotTable:
+    def table(self) -> PlotTable:
         """The map as a table."""
         header = (gettext("Chunks"), gettext("asked about"), gettext("nobody asks about"))
         rows = tuple(

@@ -28,7 +28,7 @@ from contrib.corpora.pages import (
 )
 from contrib.corpora.selectors import get_chunks
 from evaluation.accounts import access
-from evaluation.accounts.access import person, signed_in_form, signed_in_get
+from evaluation.accounts.access import signed_in_form, signed_in_get, signed_in_user
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError, InvalidFile, Problem
 from evaluation.core.roles import Action
@@ -67,8 +67,8 @@ def corpus(request: HttpRequest, pk: int) -> HttpResponse:
         document_rows(coverage, first),
         words,
         [(chunks[id_], score) for id_, score in hits],
-        back=f"?page={number - 1}" if number > 1 else "",
-        on=f"?page={number + 1}" if len(coverage.documents) > first + DOCUMENTS_PER_PAGE else "",
+        previous_url=f"?page={number - 1}" if number > 1 else "",
+        next_url=f"?page={number + 1}" if len(coverage.documents) > first + DOCUMENTS_PER_PAGE else "",
         may_import=access.may(request.user, corpus.project_id, Action.EVALUATE),
     )
     return render(request, "corpora/corpus.html", {"page": page})
@@ -109,7 +109,7 @@ def corpus_upload(request: HttpRequest) -> HttpResponse:
     cleaned = form.cleaned_data
     try:
         imported = import_corpus(
-            cleaned["project"], cleaned["name"], documents, splitting=form.splitting, by=person(request)
+            cleaned["project"], cleaned["name"], documents, splitting=form.splitting, by=signed_in_user(request)
         )
     except DomainError as error:
         form.add_error(None, explain_refusal(error))

@@ -8,13 +8,13 @@ from evaluation.extensions import register
 
 
 class GenerationConfig(AppConfig):
-    """Registers the tables and extensions of the feature, which needs corpora."""
+    """App of generated question sets, which needs corpora."""
 
     name = "contrib.generation"
     verbose_name = _("Generated questions")
 
     def ready(self) -> None:
-        """Register the extensions of the core.
+        """Register the feature.
 
         :raises ImproperlyConfigured: without ``contrib.corpora``."""
         if not apps.is_installed("contrib.corpora"):

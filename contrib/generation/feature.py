@@ -1,4 +1,4 @@
-"""Registers URLs and the background job that writes questions."""
+"""Register URLs and the background job that writes questions."""
 
 from __future__ import annotations
 

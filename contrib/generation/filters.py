@@ -90,20 +90,22 @@ def filter_by_passages(
     """Return the removal that follows from the passages which, by a model, answer the question.
 
     ``own_indices`` are those of the question's passages among the ones shown."""
-    detail = {"needed": sorted(answering.needed), "alone": sorted(answering.alone), "own": sorted(own_indices)}
+    detail = {"needed": sorted(answering.needed), "alone": sorted(answering.sufficient), "own": sorted(own_indices)}
     if kind.is_negative:
-        return Removal(Filter.ELSEWHERE, detail) if answering.answerable or answering.alone else None
+        return Removal(Filter.ELSEWHERE, detail) if answering.answerable or answering.sufficient else None
     if kind.needs_all_passages:
         if not answering.answerable or not answering.needed >= set(own_indices):
-            reason = Filter.ELSEWHERE if answering.answerable and answering.alone else Filter.NOT_ANSWERABLE
+            reason = Filter.ELSEWHERE if answering.answerable and answering.sufficient else Filter.NOT_ANSWERABLE
             return Removal(reason, detail)
-        return Removal(Filter.ELSEWHERE, detail) if answering.alone else None
-    if not answering.answerable or not answering.alone >= set(own_indices):
+        return Removal(Filter.ELSEWHERE, detail) if answering.sufficient else None
+    if not answering.answerable or not answering.sufficient >= set(own_indices):
         reason = (
-            Filter.ELSEWHERE if answering.answerable and answering.alone - set(own_indices) else Filter.NOT_ANSWERABLE
+            Filter.ELSEWHERE
+            if answering.answerable and answering.sufficient - set(own_indices)
+            else Filter.NOT_ANSWERABLE
         )
         return Removal(reason, detail)
-    return Removal(Filter.ELSEWHERE, detail) if answering.alone - set(own_indices) else None
+    return Removal(Filter.ELSEWHERE, detail) if answering.sufficient - set(own_indices) else None
 
 
 def filter_known(question: QuestionSpec, claims_to_know: bool, answer: str) -> Removal | None:

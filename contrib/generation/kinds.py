@@ -20,12 +20,12 @@ class QuestionKind:
 
     @property
     def needs_all_passages(self) -> bool:
-        """Whether the answer needs several passages."""
+        """Return whether the answer needs several passages."""
         return self.passages > 1
 
     @property
     def is_negative(self) -> bool:
-        """Whether the correct answer is that the documents do not contain it."""
+        """Return whether the correct answer is that the documents do not contain it."""
         return self.name == NEGATIVE_CATEGORY
 
 

@@ -31,7 +31,7 @@ from contrib.generation.models import (
     GenerationReply,
     GenerationResult,
 )
-from contrib.generation.prompts import GenerationRequests, parse_located
+from contrib.generation.prompts import GenerationRequests, parse_locating_reply
 from contrib.generation.slots import PassageSlot, distinct_passages, draw_slots
 from evaluation.accounts import audit
 from evaluation.core.samples import QuestionSpec
@@ -96,7 +96,7 @@ class GenerationRunner:
     def run(self) -> bool:
         slots = draw_slots(self.generation, self.passages, self.search)
         write_calls = {
-            f"write:{slot.number}": self.requests.write(
+            f"write:{slot.number}": self.requests.writing_call(
                 slot.kind, slot.texts, self.generation.language, self.generation.per_passage
             )
             for slot in slots
@@ -135,7 +135,7 @@ class GenerationRunner:
 
     def _run_calls(self, calls: Mapping[str, JudgeCall]) -> Iterator[tuple[str, ParsedReply]]:
         return run_calls(
-            self._ledger, self.judge, calls, response_format=self.requests.rung, may_start=self._may_continue
+            self._ledger, self.judge, calls, response_format=self.requests.response_format, may_start=self._may_continue
         )
 
     @property
@@ -144,7 +144,7 @@ class GenerationRunner:
         return CallLedger(
             begin=lambda step: GenerationCall.objects.create(generation=self.generation, step=step).pk,
             load_replies=lambda: replies.values_list("attempt__step", "outcome", "raw"),
-            replies=GenerationReply,
+            reply_table=GenerationReply,
         )
 
     def _may_continue(self) -> bool:
@@ -152,7 +152,7 @@ class GenerationRunner:
         if budget is not None and estimated_cost(GenerationCall.objects.filter(generation=self.generation)) >= budget:
             self.budget_exhausted = True
             return False
-        return self.lease.more()
+        return self.lease.may_continue()
 
     def _candidates(self, slots: list[PassageSlot], replies: Mapping[str, ParsedReply]) -> Iterator[_Candidate]:
         """Yield the written questions in slot order, at most as many as requested."""
@@ -196,9 +196,9 @@ class GenerationRunner:
         random.Random(f"{self.generation.seed}:{candidate.position}").shuffle(shown_ids)
         candidate.own_indices = tuple(index for index, chunk_id in enumerate(shown_ids) if chunk_id in own_ids)
         texts = [self.passages[chunk_id].text for chunk_id in shown_ids]
-        calls = {f"locate:{candidate.position}": self.requests.locate(candidate.question.text, texts)}
+        calls = {f"locate:{candidate.position}": self.requests.locating_call(candidate.question.text, texts)}
         if not candidate.slot.kind.is_negative:
-            calls[f"closed:{candidate.position}"] = self.requests.closed_book(candidate.question.text)
+            calls[f"closed:{candidate.position}"] = self.requests.closed_book_call(candidate.question.text)
         candidate.checks = len(calls)
         return calls
 
@@ -208,7 +208,7 @@ class GenerationRunner:
             candidate.removed = candidate.removed or Removal(Filter.UNCHECKED, {"reason": str(parsed.outcome)})
         elif name == "locate":
             removal = filter_by_passages(
-                candidate.question, candidate.slot.kind, parse_located(parsed.parts), candidate.own_indices
+                candidate.question, candidate.slot.kind, parse_locating_reply(parsed.parts), candidate.own_indices
             )
             candidate.removed = removal or candidate.removed
         else:

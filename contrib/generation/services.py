@@ -86,9 +86,9 @@ def plan_generation(corpus: Corpus, judge: JudgeVersion, spec: GenerationSpec) -
     )
     requests = GenerationRequests(judge.model, judge.parameters, ResponseFormat.JSON_SCHEMA)
     empty_calls = [
-        requests.write(KINDS[spec.kinds[0]], [], spec.language, 1),
-        requests.locate("-", []),
-        requests.closed_book("-"),
+        requests.writing_call(KINDS[spec.kinds[0]], [], spec.language, 1),
+        requests.locating_call("-", []),
+        requests.closed_book_call("-"),
     ]
     write_tokens, locate_tokens, closed_book_tokens = (call.characters / BYTES_PER_TOKEN for call in empty_calls)
     passages_per_question = sum(KINDS[kind].passages for kind in spec.kinds) / len(spec.kinds)

@@ -28,7 +28,7 @@ class PassageSlot:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it has as many passages as its kind needs."""
+        """Return whether it has as many passages as its kind needs."""
         return len(self.chunks) == self.kind.passages
 
     @property

@@ -29,7 +29,7 @@ from contrib.generation.selectors import (
 )
 from contrib.generation.services import create_question_set, decide, edit_content, open_generation, plan_generation
 from evaluation.accounts import access
-from evaluation.accounts.access import may, person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.access import may, signed_in_form, signed_in_get, signed_in_post, signed_in_user
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
@@ -78,7 +78,7 @@ def generation_new(request: HttpRequest) -> HttpResponse:
         corpus, judge = form.cleaned_data["corpus"], form.cleaned_data["judge"]
         try:
             if "begin" in request.POST:
-                generation = open_generation(corpus, judge, form.spec, by=person(request))
+                generation = open_generation(corpus, judge, form.spec, by=signed_in_user(request))
                 enqueue_generation(generation)
                 return redirect("generation", generation.pk)
             plan_lines = plan_sentences(plan_generation(corpus, judge, form.spec))
@@ -103,16 +103,16 @@ class DraftRow:
 class GenerationPage:
     """Context of a generation's page.
 
-    ``rows`` are those of ``show``: waiting, accepted, rejected or removed. ``query``, ``back`` and ``on`` are query
-    strings of this, the previous and the next page."""
+    ``rows`` are those of ``show``: waiting, accepted, rejected or removed. ``query``, ``previous_url`` and ``next_url``
+    are query strings of this, the previous and the next page."""
 
     generation: Generation
     overview: Overview
     show: str
     rows: list[DraftRow]
     query: str
-    back: str
-    on: str
+    previous_url: str
+    next_url: str
     removed: list[tuple[str, int]]
     may_decide: bool
 
@@ -133,8 +133,8 @@ def generation(request: HttpRequest, pk: int) -> HttpResponse:
         show=show,
         rows=_rows(generation, list(current)),
         query=_page_query(show, current.number),
-        back=_page_query(show, current.number - 1) if current.has_previous() else "",
-        on=_page_query(show, current.number + 1) if current.has_next() else "",
+        previous_url=_page_query(show, current.number - 1) if current.has_previous() else "",
+        next_url=_page_query(show, current.number + 1) if current.has_next() else "",
         removed=[(str(labels[name]), count) for name, count in summary.removed.items()],
         may_decide=may(request.user, generation.corpus.project_id, Action.MANAGE_REVIEW),
     )
@@ -184,7 +184,7 @@ def draft_decide(request: HttpRequest, pk: int) -> HttpResponse:
             content = edit_content(draft, form.content)
         if verb not in Verb.values:
             raise DomainError("draft_verb")
-        decide(draft, verb, by=person(request), content=content)
+        decide(draft, verb, by=signed_in_user(request), content=content)
     except DomainError as error:
         messages.error(request, explain_refusal(error))
     return redirect(f"{reverse('generation', args=[draft.generation_id])}?{request.GET.urlencode()}#questions")
@@ -203,7 +203,7 @@ def generation_set(request: HttpRequest, pk: int) -> HttpResponse:
     """Create a version of the question set from the accepted questions."""
     generation = access.fetch(GENERATIONS, request.user, Action.MANAGE_REVIEW, pk, path=PATH)
     try:
-        imported = create_question_set(generation, by=person(request))
+        imported = create_question_set(generation, by=signed_in_user(request))
     except DomainError as error:
         messages.error(request, explain_refusal(error))
         return redirect("generation", generation.pk)

@@ -7,8 +7,6 @@ from evaluation.extensions import register
 
 
 class LocalEmbeddingsConfig(AppConfig):
-    """Registers the tables and extensions of the feature."""
-
     name = "contrib.local_embeddings"
     verbose_name = _("Local embeddings")
 

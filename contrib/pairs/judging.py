@@ -141,10 +141,12 @@ def _judge_under_lease(
     use_cache: bool,
 ) -> ComparisonResult:
     total, pins = len(todo), _Pins(judging)
-    rung = _pinned_rung(judging, lease, endpoint, pins)
-    if rung is None:
+    response_format = _pinned_response_format(judging, lease, endpoint, pins)
+    if response_format is None:
         return ComparisonResult(0, total, pins.reason or LEASE_LOST)
-    setting = ConversationSetup(judging.judge_version, shipped_rubric(FAMILY, judging.judge_version.language), rung)
+    setting = ConversationSetup(
+        judging.judge_version, shipped_rubric(FAMILY, judging.judge_version.language), response_format
+    )
     reply_cache = CachedPairReplies(judging.pair_set.project_id, endpoint.pk) if use_cache else None
     reason = ""
     while todo and not reason:
@@ -176,16 +178,22 @@ def _judge_under_lease(
     return ComparisonResult(total - len(todo), len(todo), reason)
 
 
-def _pinned_rung(judging: PairJudging, lease: JudgingLease, endpoint: Endpoint, pins: _Pins) -> ResponseFormat | None:
+def _pinned_response_format(
+    judging: PairJudging, lease: JudgingLease, endpoint: Endpoint, pins: _Pins
+) -> ResponseFormat | None:
     """Response format of the judge for the whole comparison; ``None`` if the preflight failed or the lease was lost."""
 
     def renew_lease() -> None:
         retry_on_db_error(lease.keep_alive)
 
-    while (rung := retry_on_db_error(pins.rung)) is None and not pins.reason and retry_on_db_error(lease.keep_alive):
+    while (
+        (response_format := retry_on_db_error(pins.response_format)) is None
+        and not pins.reason
+        and retry_on_db_error(lease.keep_alive)
+    ):
         if not pin_judge(judging.judge_version, pins, float("inf"), random.Random(), renew_lease) and not pins.reason:
-            _wait(lease, max(pins.wait, retry_on_db_error(partial(_cooldown_seconds, endpoint))))
-    return rung
+            _wait(lease, max(pins.wait_seconds, retry_on_db_error(partial(_cooldown_seconds, endpoint))))
+    return response_format
 
 
 def _wait(lease: JudgingLease, seconds: float) -> None:
@@ -203,25 +211,25 @@ def _cooldown_seconds(endpoint: Endpoint) -> float:
 
 @dataclass
 class _Pins:
-    """Preflight rows of a judge in a comparison. ``wait`` is in seconds until the next try; ``reason`` says why a
-    person is needed."""
+    """Preflight rows of a judge in a comparison. ``wait_seconds`` is the time until the next attempt; ``reason`` says
+    why a person is needed."""
 
     judging: PairJudging
-    wait: float = 0.0
+    wait_seconds: float = 0.0
     reason: str = ""
     run_id: None = None
     _tries: int = 0
 
-    def rung(self) -> ResponseFormat | None:
+    def response_format(self) -> ResponseFormat | None:
         pinned = PairPreflight.objects.filter(judging=self.judging, outcome=Outcome.OK).values_list("rung", flat=True)
         return next(map(ResponseFormat, pinned), None)
 
-    def tries(self) -> int:
+    def attempt_count(self) -> int:
         return self._tries
 
-    def keep(self, result: ProbeResult, wait: float | None) -> None:
-        self._tries, self.wait = self._tries + 1, wait or 0.0
-        row = PairPreflight(judging=self.judging, **pinned_columns(self.judging.judge_version, result, wait))
+    def save_result(self, result: ProbeResult, wait_seconds: float | None) -> None:
+        self._tries, self.wait_seconds = self._tries + 1, wait_seconds or 0.0
+        row = PairPreflight(judging=self.judging, **pinned_columns(self.judging.judge_version, result, wait_seconds))
         PairPreflight.objects.bulk_create([row], ignore_conflicts=result.outcome == Outcome.OK)
 
     def stop(self, reason: str) -> None:

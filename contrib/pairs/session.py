@@ -40,7 +40,7 @@ class ConversationSetup(NamedTuple):
 
     judge: JudgeVersion
     rubric: Rubric
-    rung: ResponseFormat
+    response_format: ResponseFormat
 
 
 class PairConversation:
@@ -87,7 +87,7 @@ class PairConversation:
             ask,
             model=judge.model,
             parameters=judge.params,
-            response_format=self._setup.rung,
+            response_format=self._setup.response_format,
         )
 
 

@@ -42,7 +42,7 @@ from contrib.pairs.services import (
     store_preference,
 )
 from evaluation.accounts import access
-from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.access import signed_in_form, signed_in_get, signed_in_post, signed_in_user
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
@@ -144,7 +144,7 @@ CHOICES = (
 @signed_in_get
 def pair_list(request: HttpRequest) -> HttpResponse:
     """List the comparisons that the user leads or rates in."""
-    user = person(request)
+    user = signed_in_user(request)
     rated_pairs = Count("pairs__preferences__pair", distinct=True, filter=Q(pairs__preferences__rater=user))
     sets = PAIR_SETS.visible_to(user).annotate(size=Count("pairs", distinct=True), rated=rated_pairs)[:50]
     own_set_ids = set(PairSet.objects.filter(members__reviewer=user).values_list("pk", flat=True))
@@ -171,10 +171,10 @@ def pair_new(request: HttpRequest) -> HttpResponse:
                 reviewers=list(cleaned["reviewers"]),
                 size=cleaned["size"],
                 guideline=cleaned["guideline"],
-                by=person(request),
+                by=signed_in_user(request),
             )
-        except DomainError as refused:
-            form.add_error(None, explain_refusal(refused))
+        except DomainError as refusal:
+            form.add_error(None, explain_refusal(refusal))
         else:
             return redirect("pairs", pair_set.pk)
     return render(request, "pairs/new.html", {"run": run, "form": form})
@@ -183,7 +183,7 @@ def pair_new(request: HttpRequest) -> HttpResponse:
 @signed_in_get
 def pair_set_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the results to leads; redirect members to the rating page."""
-    user = person(request)
+    user = signed_in_user(request)
     pair_set = PAIR_SETS.get(user, pk)
     if not PAIR_SETS.leads(user, pair_set):
         return redirect("pairs-rate", pair_set.pk)
@@ -192,8 +192,8 @@ def pair_set_page(request: HttpRequest, pk: int) -> HttpResponse:
     figures: dict[str, PairFigures] = {}
     try:
         figures = figures_for(pair_set, user)
-    except DomainError as refused:
-        withheld = explain_refusal(refused)
+    except DomainError as refusal:
+        withheld = explain_refusal(refusal)
     if figures:
         context = _pairs_context(pair_set, request.GET.get("page", ""))
     systems = list(pair_set.pairs.order_by().values_list("system_a", "system_b").distinct()[:2])
@@ -241,22 +241,22 @@ def _pairs_context(pair_set: PairSet, page_number: str) -> dict[str, Any]:
             (pair, [(row, _preference_text(row)) for row in preferences if row.pair_id == pair.pk]) for pair in pairs
         ],
         "several": len({row.metric for row in preferences}) > 1,
-        "back": f"?page={page.number - 1}#pairs" if page.has_previous() else "",
-        "on": f"?page={page.number + 1}#pairs" if page.has_next() else "",
+        "previous_url": f"?page={page.number - 1}#pairs" if page.has_previous() else "",
+        "next_url": f"?page={page.number + 1}#pairs" if page.has_next() else "",
     }
 
 
 @signed_in_get
 def pair_export(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Export the preferences, for leads without pairs left to compare."""
-    user = person(request)
+    user = signed_in_user(request)
     pair_set, format_name = PAIR_SETS.for_lead(user, pk), request.GET.get("format", "csv")
     if format_name not in PAIR_EXPORTS.names:
         raise Http404
     try:
         require_all_rated(pair_set, user)
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
         return redirect("pairs", pair_set.pk)
     count_export(user)
     export_file = export_pairs(pair_set, format_name)
@@ -266,7 +266,7 @@ def pair_export(request: HttpRequest, pk: int) -> HttpResponseBase:
 @signed_in_get
 def pair_rate(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the next pair, or a rated one to change."""
-    user = person(request)
+    user = signed_in_user(request)
     pair_set = PAIR_SETS.for_rater(user, pk)
     pair_param = request.GET.get("pair", "")
     card = pair_card(pair_set, user, parse_int(pair_param))
@@ -278,7 +278,7 @@ def pair_rate(request: HttpRequest, pk: int) -> HttpResponse:
 @signed_in_post
 def pair_prefer(request: HttpRequest, pk: int) -> HttpResponse:
     """Store a preference and go on to the next pair."""
-    user = person(request)
+    user = signed_in_user(request)
     pair_set = PAIR_SETS.for_rater(user, pk)
     form = PreferenceForm(pair_set, request.POST)
     if not form.is_valid():
@@ -288,8 +288,8 @@ def pair_prefer(request: HttpRequest, pk: int) -> HttpResponse:
         store_preference(
             pair_set, cleaned["pair"], user, int(cleaned["value"]), reason=cleaned["reason"], seconds=cleaned["seconds"]
         )
-    except DomainError as refused:
-        return _preference_error(request, pair_set, form, [explain_refusal(refused)], status=409)
+    except DomainError as refusal:
+        return _preference_error(request, pair_set, form, [explain_refusal(refusal)], status=409)
     return redirect("pairs-rate", pair_set.pk)
 
 
@@ -297,7 +297,7 @@ def _preference_error(
     request: HttpRequest, pair_set: PairSet, form: PreferenceForm, problems: Sequence[str], *, status: int
 ) -> HttpResponse:
     """Show the pair again with the entered values and the problems."""
-    card = pair_card(pair_set, person(request), form.pair_id)
+    card = pair_card(pair_set, signed_in_user(request), form.pair_id)
     if card is not None and card.pair.pk == form.pair_id:
         cleaned = form.cleaned_data
         card = card._replace(preference=cleaned.get("value", card.preference), reason=str(form.data.get("reason", "")))
@@ -308,7 +308,7 @@ def _rate_page(
     request: HttpRequest, pair_set: PairSet, card: PairCard | None, problems: Sequence[str] = (), status: int = 200
 ) -> HttpResponse:
     """Render a pair to rate, without naming systems; without a card all pairs are rated."""
-    last_pair = last_rated_pair(pair_set, person(request))
+    last_pair = last_rated_pair(pair_set, signed_in_user(request))
     context = {"pair_set": pair_set, "card": card, "last": last_pair, "problems": problems, "choices": CHOICES}
     return render(request, "pairs/rate.html", context, status=status)
 
@@ -316,7 +316,7 @@ def _rate_page(
 @signed_in_post
 def pair_close(request: HttpRequest, pk: int) -> HttpResponse:
     """Close the comparison, or reopen it."""
-    user = person(request)
+    user = signed_in_user(request)
     pair_set = PAIR_SETS.for_lead(user, pk)
     (reopen_pairs if pair_set.closed_at else close_pairs)(pair_set, by=user)
     return redirect("pairs", pair_set.pk)

@@ -13,7 +13,7 @@ from evaluation.core.metric_specs import Bilingual
 from evaluation.profiles.spec import read_mapping
 
 FILE = Path(__file__).with_name("items.yaml")
-# The rubric with the levels.
+# Rubric family whose levels are practised.
 FAMILY = "answer_quality"
 METRICS = ("correctness", "faithfulness", "completeness")
 MetricName = Literal["correctness", "faithfulness", "completeness"]
@@ -38,7 +38,8 @@ class ExpectedRating(_FrozenModel):
 
 
 class PracticeItem(_FrozenModel):
-    """An answer to practise on. ``advice`` names actions besides the rating, if there are any."""
+    """An answer to practise on. ``advice`` says what else a reviewer should do with it, such as flag it; it may be
+    missing."""
 
     id: Annotated[str, Field(pattern=r"^[a-z-]{1,40}$")]
     category: str
@@ -69,12 +70,12 @@ class PracticeFeedback(NamedTuple):
 
     metric: str
     own_level: int | None
-    expected: ExpectedRating
+    expected_rating: ExpectedRating
 
     @property
     def distance(self) -> int | None:
-        """Levels between the two; ``None`` if the person could not judge."""
-        return None if self.own_level is None else abs(self.own_level - self.expected.level)
+        """Number of levels between the person's rating and the expected one; ``None`` if the person could not judge."""
+        return None if self.own_level is None else abs(self.own_level - self.expected_rating.level)
 
     @property
     def is_same(self) -> bool:
@@ -82,11 +83,13 @@ class PracticeFeedback(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Counts of a person's practice ratings on one criterion: ``given`` in all, ``same`` as expected, ``within_one``
-    level, ``higher`` and ``lower`` than expected."""
+    """Counts of a person's practice ratings on one criterion.
+
+    ``total`` counts all of them, ``same`` those as expected, ``within_one`` those at most one level off, ``higher`` and
+    ``lower`` those above and below the expected level."""
 
     metric: str
-    given: int
+    total: int
     same: int
     within_one: int
     higher: int
@@ -108,10 +111,10 @@ def tally_ratings(items: tuple[PracticeItem, ...], levels_by_item: Mapping[str, 
 
 
 def _tally(metric: str, rows: list[PracticeFeedback]) -> Tally:
-    gaps = [row.own_level - row.expected.level for row in rows if row.own_level is not None]
+    gaps = [row.own_level - row.expected_rating.level for row in rows if row.own_level is not None]
     return Tally(
         metric,
-        given=len(gaps),
+        total=len(gaps),
         same=sum(gap == 0 for gap in gaps),
         within_one=sum(abs(gap) <= 1 for gap in gaps),
         higher=sum(gap > 0 for gap in gaps),

@@ -29,7 +29,7 @@ from contrib.practice.items import (
     tally_ratings,
 )
 from contrib.practice.models import PracticeProgress
-from evaluation.accounts.access import person, signed_in_post
+from evaluation.accounts.access import signed_in_post, signed_in_user
 from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import User
@@ -109,7 +109,7 @@ class PracticePage:
 @require_safe
 def start(request: HttpRequest) -> HttpResponse:
     """Show the progress, and by example how many criteria were rated as expected."""
-    practice, items = practice_progress(person(request)), practice_items()
+    practice, items = practice_progress(signed_in_user(request)), practice_items()
     levels_by_item = practice.given
     context = {
         "rated": count_rated(practice),
@@ -125,7 +125,7 @@ def start(request: HttpRequest) -> HttpResponse:
             for item in items
         ],
         "tallies": [
-            _tally_row(metric_tally) for metric_tally in tally_ratings(items, levels_by_item) if metric_tally.given
+            _tally_row(metric_tally) for metric_tally in tally_ratings(items, levels_by_item) if metric_tally.total
         ],
     }
     return render(request, "practice/start.html", context)
@@ -138,7 +138,7 @@ def example(request: HttpRequest, number: int) -> HttpResponse:
     """Show an example to rate, or its feedback once it is rated. A form without every criterion is shown again."""
     if not 1 <= number <= len(practice_items()):
         raise Http404
-    user, item = person(request), practice_items()[number - 1]
+    user, item = signed_in_user(request), practice_items()[number - 1]
     if request.method == "POST":
         posted_values = {name: request.POST.get(f"value:{name}", "") for name in METRICS}
         levels = {name: LEVELS[text] for name, text in posted_values.items() if text in LEVELS}
@@ -174,7 +174,7 @@ def _example_page(
     error: str = "",
 ) -> HttpResponse:
     """Render an example to rate, with the levels of a refused form, and without keys that do nothing here."""
-    item, keys = practice_items()[number - 1], user_keys(person(request))
+    item, keys = practice_items()[number - 1], user_keys(signed_in_user(request))
     unused_labels, next_number = {keys.labels[str(action)] for action in UNUSED_ACTIONS}, next_unrated(practice, number)
     page = PracticePage(
         number=number,
@@ -195,7 +195,7 @@ def _example_page(
 @signed_in_post
 def restart(request: HttpRequest) -> HttpResponse:
     """Clear the progress and start with the first example."""
-    PracticeProgress.objects.filter(user=person(request)).update(given={})
+    PracticeProgress.objects.filter(user=signed_in_user(request)).update(given={})
     return redirect("practice-example", 1)
 
 
@@ -241,13 +241,13 @@ def _field_text(name: str, levels: Levels) -> str:
 
 
 def _feedback_view(feedback: PracticeFeedback) -> FeedbackView:
-    level, scale = feedback.expected.level, judge_metric(feedback.metric).scale
+    level, scale = feedback.expected_rating.level, judge_metric(feedback.metric).scale
     return FeedbackView(
         title=_title(feedback.metric),
         own_level=gettext("cannot judge") if feedback.own_level is None else str(feedback.own_level),
         expected=str(level),
         meaning=next(level_text.text for level_text in _metric(feedback.metric).levels if level_text.value == level),
-        reason=feedback.expected.why.in_language(_language()),
+        reason=feedback.expected_rating.why.in_language(_language()),
         is_same=feedback.is_same,
         line=None if feedback.own_level is None else scale_line(scale, expert=feedback.own_level, judge=level),
     )
@@ -259,7 +259,7 @@ LENIENT, STRICT, EVEN = _("more often higher"), _("more often lower"), _("neithe
 def _tally_row(metric_tally: Tally) -> tuple[str, str, str, str]:
     """Title of a criterion, counts of equal and near ratings, and the direction of the differences."""
     same, within_one = (
-        gettext("%(count)d of %(total)d") % {"count": n, "total": metric_tally.given}
+        gettext("%(count)d of %(total)d") % {"count": n, "total": metric_tally.total}
         for n in (metric_tally.same, metric_tally.within_one)
     )
     leaning = (

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from contrib.retrieval_truth.models import AcceptedLabels, PooledPassage, RetrievalRepair
-from contrib.retrieval_truth.pooling import NOT_RELEVANT, Key, PoolEntry, add_ranking, ranked_answers
+from contrib.retrieval_truth.pooling import NOT_RELEVANT, PassageKey, PoolEntry, add_ranking, ranked_answers
 from contrib.retrieval_truth.rating import invalidate_corrected_figures
 from contrib.retrieval_truth.results import figures_from_labels, load_draw, load_pool, relevance
 from evaluation.accounts import audit
@@ -40,7 +40,8 @@ def accept_labels(repair: RetrievalRepair, *, by: User) -> AcceptedLabels:
     of unrated passages: while there are any, :func:`corrected_retrieval` corrects runs on it. Runs on the original
     version are always corrected. After further ratings, another call creates a further version.
 
-    :raises DomainError: ``newer_question_set`` if the set has a later version from elsewhere; ``no_new_labels`` without a
+    :raises DomainError: ``newer_question_set`` if the set has a later version from elsewhere; ``no_new_labels`` without
+    a
         relevant passage that the latest version lacks."""
     source = QuestionSet.objects.get(pk=repair.question_set_id)
     versions = QuestionSet.objects.filter(project=source.project_id, name=source.name).order_by("version")
@@ -186,11 +187,11 @@ def _rank_in_pool(repair: RetrievalRepair, runs: Sequence[Run], k: int) -> _Pool
         answers.append({names[pk]: answer for pk, answer in ranked_answers(run).items()})
     answered = [pk for pk, name in question_names.items() if all(name in run_answers for run_answers in answers)]
     rows = list(repair.passages.filter(question__in=answered).order_by("pk").defer("text"))
-    ranked_entries: dict[Key, PoolEntry] = {}
+    ranked_entries: dict[PassageKey, PoolEntry] = {}
     for question in dict.fromkeys(row.question_id for row in rows):
         for system, run_answers in enumerate(answers):
             add_ranking(ranked_entries, question, system, len(runs), run_answers[question_names[question]], k)
-    keys: list[Key] = [(row.question_id, row.chunk_id, row.text_hash) for row in rows]
+    keys: list[PassageKey] = [(row.question_id, row.chunk_id, row.text_hash) for row in rows]
     relevances, unjudged = relevance(repair)
     unranked = PoolEntry([0] * len(runs))
     ranks = np.array([ranked_entries.get(key, unranked).ranks for key in keys], dtype=np.intp).reshape(-1, len(runs)).T

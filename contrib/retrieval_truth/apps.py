@@ -7,8 +7,6 @@ from evaluation.extensions import register
 
 
 class RetrievalTruthConfig(AppConfig):
-    """Registers the tables and extensions of the feature."""
-
     name = "contrib.retrieval_truth"
     verbose_name = _("Retrieval truth")
 

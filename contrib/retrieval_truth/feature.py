@@ -1,4 +1,4 @@
-"""Registers URLs, to-dos, and corrected retrieval figures of runs on repaired question sets."""
+"""Register URLs, to-dos, and corrected retrieval figures of runs on repaired question sets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ def rating_todos(user: User) -> list[TodoItem]:
     """Return the open repairs with passages that the user can still rate."""
     return [
         TodoItem(
-            count=row.passages,
-            label=ngettext("retrieved passage waits to be rated", "retrieved passages wait to be rated", row.passages),
+            count=row.passage_count,
+            label=ngettext(
+                "retrieved passage waits to be rated", "retrieved passages wait to be rated", row.passage_count
+            ),
             name=row.name,
-            href=reverse("truth-rate", args=[row.repair]),
+            href=reverse("truth-rate", args=[row.repair_id]),
             action=gettext("Rate passages"),
         )
         for row in remaining_passages(user)
@@ -31,6 +33,6 @@ FEATURE = ReviewFeature(
     urls="contrib.retrieval_truth.views",
     api_urls="contrib.retrieval_truth.api",
     todo_items=rating_todos,
-    retrieval=corrected_retrieval,
-    repaired=repaired_retrieval,
+    corrected_retrieval=corrected_retrieval,
+    repaired_retrieval=repaired_retrieval,
 )

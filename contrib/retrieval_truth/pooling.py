@@ -27,7 +27,7 @@ NOT_RELEVANT = "not_relevant_chunk_ids"
 # Metric whose verdicts on passages guide the draw.
 VERDICT_METRIC = "context_precision"
 # Question, chunk id, and hash of the text without a chunk id.
-Key = tuple[int, str, str]
+PassageKey = tuple[int, str, str]
 
 
 @dataclass(slots=True)
@@ -108,12 +108,12 @@ def _validate(runs: Sequence[Run], people: Sequence[User], name: str) -> None:
         raise DomainError("repair_exists", name=name)
 
 
-def _build_pool(runs: Sequence[Run], k: int) -> dict[Key, PoolEntry]:
+def _build_pool(runs: Sequence[Run], k: int) -> dict[PassageKey, PoolEntry]:
     by_run = [ranked_answers(run) for run in runs]
     shared = set.intersection(*(set(answers) for answers in by_run))
     if not shared:
         raise DomainError("nothing_retrieved")
-    pool: dict[Key, PoolEntry] = {}
+    pool: dict[PassageKey, PoolEntry] = {}
     for question in Question.objects.filter(pk__in=shared).order_by("position"):
         question_pool = _labelled_passages(question, len(runs))
         for system, answers in enumerate(by_run):
@@ -134,14 +134,16 @@ def ranked_answers(run: Run) -> dict[int, Answer]:
     return {answer.question_id: answer for answer in answers}
 
 
-def _labelled_passages(question: Question, systems: int) -> dict[Key, PoolEntry]:
+def _labelled_passages(question: Question, systems: int) -> dict[PassageKey, PoolEntry]:
     """Return the labelled passages of a question: relevant ones, and those that an earlier repair found irrelevant."""
     labels = dict.fromkeys(question.metadata.get(NOT_RELEVANT, []), 0.0)
     labels |= dict.fromkeys(question.read().ground_truth_chunk_ids, 1.0)
     return {(question.pk, chunk, ""): PoolEntry([0] * systems, label=label) for chunk, label in labels.items()}
 
 
-def add_ranking(pool: dict[Key, PoolEntry], question: int, system: int, systems: int, answer: Answer, k: int) -> None:
+def add_ranking(
+    pool: dict[PassageKey, PoolEntry], question: int, system: int, systems: int, answer: Answer, k: int
+) -> None:
     """Add the first ``k`` passages of a ranking to the pool; a repeated passage keeps its first rank."""
     contexts = list(answer.contexts.all())
     texts = {context.chunk_id: context.text for context in contexts if context.chunk_id}
@@ -154,12 +156,12 @@ def add_ranking(pool: dict[Key, PoolEntry], question: int, system: int, systems:
         entry.text = entry.text or text
 
 
-def passage_key(question: int, chunk: str, text: str) -> Key:
+def passage_key(question: int, chunk: str, text: str) -> PassageKey:
     """Return the identity of a passage: its id, else its text with white space ignored."""
     return question, chunk, "" if chunk else hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
 
 
-def _add_verdicts(pool: Mapping[Key, PoolEntry], runs: Sequence[Run]) -> None:
+def _add_verdicts(pool: Mapping[PassageKey, PoolEntry], runs: Sequence[Run]) -> None:
     """Add the judges' verdicts on passages in these runs."""
     findings = Finding.objects.filter(score__run__in=runs, score__metric__name=VERDICT_METRIC, kind="context")
     verdicts_by_answer: dict[int, list[tuple[int | None, bool]]] = defaultdict(list)
@@ -175,7 +177,7 @@ def _add_verdicts(pool: Mapping[Key, PoolEntry], runs: Sequence[Run]) -> None:
                     entry.verdicts.append(verdict)
 
 
-def pool_arrays(passages: Sequence[tuple[Key, PoolEntry]], k: int) -> Pool:
+def pool_arrays(passages: Sequence[tuple[PassageKey, PoolEntry]], k: int) -> Pool:
     """Convert the pool to arrays in the order of the passages; questions are numbered in order of appearance."""
     numbers = {question: index for index, question in enumerate(dict.fromkeys(key[0] for key, _ in passages))}
     missing = math.nan
@@ -190,7 +192,7 @@ def pool_arrays(passages: Sequence[tuple[Key, PoolEntry]], k: int) -> Pool:
     )
 
 
-def _rows(repair: RetrievalRepair, pool: Mapping[Key, PoolEntry], draw: PassageDraw) -> list[PooledPassage]:
+def _rows(repair: RetrievalRepair, pool: Mapping[PassageKey, PoolEntry], draw: PassageDraw) -> list[PooledPassage]:
     rows = []
     for index, ((question, chunk, digest), entry) in enumerate(pool.items()):
         probability = float(draw.probability[index])

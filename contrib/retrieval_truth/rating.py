@@ -140,9 +140,9 @@ def _stable_number(*parts: int) -> int:
 class RemainingPassages(NamedTuple):
     """Number of passages of an open repair that a person can still rate."""
 
-    repair: int
+    repair_id: int
     name: str
-    passages: int
+    passage_count: int
 
 
 def remaining_passages(person: User) -> list[RemainingPassages]:

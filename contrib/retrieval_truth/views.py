@@ -36,7 +36,7 @@ from contrib.retrieval_truth.results import (
     results_for,
 )
 from evaluation.accounts import access
-from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.access import signed_in_form, signed_in_get, signed_in_post, signed_in_user
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
@@ -135,7 +135,7 @@ class GradeForm(forms.Form):
 @signed_in_get
 def truth_list(request: HttpRequest) -> HttpResponse:
     """List the repairs that the user leads or rates in."""
-    user = person(request)
+    user = signed_in_user(request)
     drawn = Count("passages", distinct=True, filter=Q(passages__sampled=True))
     is_graded = Q(passages__ratings__isnull=False) & ~Q(passages__ratings__grade=PassageRating.Grade.CANNOT)
     rated = Count("passages", distinct=True, filter=is_graded)
@@ -158,7 +158,7 @@ def truth_new(request: HttpRequest) -> HttpResponse:
         options = dict(form.cleaned_data)
         runs, reviewers = [run, *options.pop("runs")], list(options.pop("reviewers"))
         try:
-            repair = make_repair(runs, reviewers=reviewers, by=person(request), **options)
+            repair = make_repair(runs, reviewers=reviewers, by=signed_in_user(request), **options)
         except DomainError as error:
             form.add_error(None, explain_refusal(error))
         else:
@@ -170,7 +170,7 @@ def truth_new(request: HttpRequest) -> HttpResponse:
 @signed_in_get
 def truth(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the results to leads; redirect raters to rating."""
-    user = person(request)
+    user = signed_in_user(request)
     repair = REPAIRS.get(user, pk)
     if not REPAIRS.leads(user, repair):
         return redirect("truth-rate", repair.pk)
@@ -224,7 +224,7 @@ def _tables(result: RepairResult, *, differences: bool = False) -> list[dict[str
 @signed_in_get
 def truth_export(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Download figures or pool; for leads who have no passage left to rate."""
-    user = person(request)
+    user = signed_in_user(request)
     repair, format_name = REPAIRS.for_lead(user, pk), request.GET.get("format", "csv")
     if format_name not in REPAIR_EXPORTS.names:
         raise Http404
@@ -240,7 +240,7 @@ def truth_export(request: HttpRequest, pk: int) -> HttpResponseBase:
 @signed_in_get
 def truth_rate(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the next passage, or one rated earlier."""
-    user = person(request)
+    user = signed_in_user(request)
     repair = REPAIRS.for_rater(user, pk)
     passage_id = request.GET.get("passage", "")
     card = next_card(repair, user, parse_int(passage_id))
@@ -252,7 +252,7 @@ def truth_rate(request: HttpRequest, pk: int) -> HttpResponse:
 @signed_in_post
 def truth_save(request: HttpRequest, pk: int) -> HttpResponse:
     """Store a grade and show the next passage."""
-    user = person(request)
+    user = signed_in_user(request)
     repair = REPAIRS.for_rater(user, pk)
     form = GradeForm(repair, request.POST)
     if not form.is_valid():
@@ -272,7 +272,7 @@ def _render_rejected(
     request: HttpRequest, repair: RetrievalRepair, form: GradeForm, problems: Sequence[str], *, status: int
 ) -> HttpResponse:
     """Show the passage again with the input and the errors."""
-    card = next_card(repair, person(request), parse_int(str(form.data.get("passage", ""))))
+    card = next_card(repair, signed_in_user(request), parse_int(str(form.data.get("passage", ""))))
     if card is not None:
         grade = str(form.cleaned_data.get("value", card.grade))
         card = card._replace(grade=grade, reason=str(form.data.get("reason", "")))
@@ -290,7 +290,7 @@ def _render_card(
     context = {
         "repair": repair,
         "card": card,
-        "last": last_rated_passage(repair, person(request)),
+        "last": last_rated_passage(repair, signed_in_user(request)),
         "problems": problems,
         "choices": [(grade.value, grade.label, key) for grade, key in CHOICES],
     }
@@ -300,7 +300,7 @@ def _render_card(
 @signed_in_post
 def truth_close(request: HttpRequest, pk: int) -> HttpResponse:
     """Close the repair for ratings, or open it again."""
-    user = person(request)
+    user = signed_in_user(request)
     repair = REPAIRS.for_lead(user, pk)
     set_open(repair, is_open=repair.closed_at is not None, by=user)
     return redirect("truth", repair.pk)
@@ -309,7 +309,7 @@ def truth_close(request: HttpRequest, pk: int) -> HttpResponse:
 @signed_in_post
 def truth_accept(request: HttpRequest, pk: int) -> HttpResponse:
     """Copy the labels into a new version of the question set."""
-    user = person(request)
+    user = signed_in_user(request)
     repair = REPAIRS.for_lead(user, pk)
     try:
         refuse_unfinished_rater(repair, user)

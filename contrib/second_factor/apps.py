@@ -7,8 +7,6 @@ from evaluation.extensions import register
 
 
 class SecondFactorConfig(AppConfig):
-    """Registers the tables and extensions of the feature."""
-
     name = "contrib.second_factor"
     verbose_name = _("Second factor")
 

@@ -1,4 +1,4 @@
-"""Registers URLs and the login step after the password."""
+"""Register URLs and the login step after the password."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from evaluation.accounts import audit
-from evaluation.accounts.access import person, roles_anywhere, signed_in_get, signed_in_post
+from evaluation.accounts.access import roles_anywhere, signed_in_get, signed_in_post, signed_in_user
 from evaluation.accounts.login import (
     LOGGED_IN,
     PROVIDER_SESSION_KEY,
@@ -59,12 +59,16 @@ from evaluation.models import User
 log = logging.getLogger("concord.second_factor")
 BACKEND = settings.AUTHENTICATION_BACKENDS[0]
 TOTP, RECOVERY = Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES
-CODE_SECONDS = 600
-RECOVERY_CODES = 10
-# Clocks of phones may be off by half a minute.
-STEP_SECONDS, CLOCK_STEPS = 30, 1
+PENDING_LOGIN_SECONDS = 600
+RECOVERY_CODE_COUNT = 10
+# A phone's clock may be one time step off.
+STEP_SECONDS, MAX_CLOCK_DRIFT_STEPS = 30, 1
 #: Session keys: the pending login, the verified factor, and a secret during set-up.
-WAITING, VERIFIED, SECRET = "second_factor_waiting", "second_factor", "second_factor_secret"
+PENDING_LOGIN_KEY, VERIFIED_FACTOR_KEY, SETUP_SECRET_KEY = (
+    "second_factor_waiting",
+    "second_factor",
+    "second_factor_secret",
+)
 #: URL names that remain accessible to people who must first set up a factor.
 OPEN_VIEWS = ("second-factor", "second-factor-set-up", "logout", "language", "favicon")
 BY_CODE, BY_RECOVERY_CODE = "code", "recovery_code"
@@ -74,15 +78,15 @@ class Adapter(DefaultMFAAdapter):
     """Encrypts secrets for allauth, and names the site in authenticator apps."""
 
     def encrypt(self, text: str) -> str:
-        """Encrypt like a key of an endpoint, with a purpose of its own."""
+        """Encrypt as stored API keys of endpoints are encrypted, under an origin of its own."""
         return seal(text, origin="second factor", secret=settings.SECRET_KEY)
 
     def decrypt(self, encrypted_text: str) -> str:
         """Decrypt with the current or an earlier secret of the site.
 
         :raises DomainError: ``key_unreadable`` if none of the secrets fits."""
-        secrets = [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
-        return unseal(encrypted_text, origin="second factor", secrets=secrets)
+        site_secrets = [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
+        return unseal(encrypted_text, origin="second factor", secrets=site_secrets)
 
     def get_totp_label(self, user: Any) -> str:
         return str(user.username)
@@ -102,7 +106,7 @@ class CodeForm(forms.Form):
 
 
 class PasswordForm(forms.Form):
-    """The user's password, so that an unattended session does not suffice."""
+    """Asks for the password, so that nobody can change the factor in another person's open session."""
 
     password = forms.CharField(
         label=_("Password"), widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}), strip=False
@@ -141,15 +145,17 @@ def reset_factor(user: User, actor: User) -> None:
 
 
 def request_code(request: HttpRequest, user: User, target: str) -> HttpResponse | None:
-    """Redirect to the page that asks for the code; ``None`` if the user has no second factor and may be logged in."""
+    """Redirect to the page that asks for the code, with a pending login in the session.
+
+    Without a second factor, record the login and return ``None``: the user may be logged in."""
     if not has_factor(user):
         audit.record(user, LOGGED_IN, user)
         return None
     request.session.flush()
-    request.session[WAITING] = {
+    request.session[PENDING_LOGIN_KEY] = {
         "person": user.pk,
         "hash": user.get_session_auth_hash(),
-        "until": time.time() + CODE_SECONDS,
+        "until": time.time() + PENDING_LOGIN_SECONDS,
         "next": target,
     }
     return redirect("second-factor-code")
@@ -162,7 +168,7 @@ def check_session(request: HttpRequest) -> HttpResponse | None:
         return None
     factor = _get_factor(user)
     if factor is not None:
-        if request.session.get(VERIFIED) != factor.pk:
+        if request.session.get(VERIFIED_FACTOR_KEY) != factor.pk:
             logout(request)
         return None
     if not requires_factor(user) or request.path in {reverse(name) for name in OPEN_VIEWS}:
@@ -177,7 +183,7 @@ def check_session(request: HttpRequest) -> HttpResponse | None:
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask_for_code(request: HttpRequest) -> HttpResponse:
     """Ask for the code after a correct password and log in; 429 after too many wrong codes."""
-    pending = request.session.get(WAITING, {})
+    pending = request.session.get(PENDING_LOGIN_KEY, {})
     user = _pending_user(pending)
     if user is None and request.method == "POST":
         messages.warning(request, gettext("Too much time has passed. Please log in again."))
@@ -215,7 +221,7 @@ def _complete_login(
     # A new session key, so that an earlier key gives no access.
     request.session.flush()
     login(request, user, backend=BACKEND)
-    request.session[VERIFIED] = factor.pk if factor else None
+    request.session[VERIFIED_FACTOR_KEY] = factor.pk if factor else None
     record_success(user, attempt_name, address, by=method)
     if method == BY_RECOVERY_CODE:
         remaining = _count_codes(user)
@@ -247,7 +253,7 @@ def _consume_code(user: User, text: str) -> str:
                     codes.save()
                     return BY_RECOVERY_CODE
     except DomainError:
-        log.error("a second factor was kept under another SECRET_KEY: an administrator has to reset it")
+        log.error("a second factor was encrypted under another SECRET_KEY: an administrator has to reset it")
     return ""
 
 
@@ -261,7 +267,7 @@ def code_at(secret: str, step: int) -> str:
 def _matching_step(secret: str, code: str, after: int = 0) -> int:
     """Return the time step of a code, later than ``after``; 0 without a match."""
     now = int(time.time()) // STEP_SECONDS
-    steps = range(max(now - CLOCK_STEPS, after + 1), now + CLOCK_STEPS + 1)
+    steps = range(max(now - MAX_CLOCK_DRIFT_STEPS, after + 1), now + MAX_CLOCK_DRIFT_STEPS + 1)
     return next((step for step in steps if constant_time_compare(code, code_at(secret, step))), 0)
 
 
@@ -272,7 +278,7 @@ def _count_codes(user: User) -> int:
 
 def _create_codes(user: User) -> list[str]:
     Authenticator.objects.filter(user=user, type=RECOVERY).delete()
-    codes = [f"{secrets.randbelow(10**8):08}" for _ in range(RECOVERY_CODES)]
+    codes = [f"{secrets.randbelow(10**8):08}" for _ in range(RECOVERY_CODE_COUNT)]
     data = {"unused": [Adapter().encrypt(code) for code in codes]}
     Authenticator.objects.create(user=user, type=RECOVERY, data=data)
     return [f"{code[:4]} {code[4:]}" for code in codes]
@@ -292,29 +298,31 @@ def _next_url(request: HttpRequest) -> str:
 @signed_in_get
 def own_factor(request: HttpRequest) -> HttpResponse:
     """Show the user's second factor, or its set-up."""
-    user = person(request)
+    user = signed_in_user(request)
     return _render_own_page(request, user, PasswordForm() if has_factor(user) else SetUpForm())
 
 
 def _render_own_page(request: HttpRequest, user: User, form: forms.Form, status: int = 200) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "next": _next_url(request), "factor": _get_factor(user)}
     if context["factor"]:
-        context["left"] = _count_codes(user)
+        context["codes_left"] = _count_codes(user)
     elif user.has_usable_password():
         secret = _setup_secret(request)
         totp_url = Adapter().build_totp_url(user, secret)
         picture = segno.make(totp_url, error="m").svg_inline(scale=4, dark="#000", light="#fff")
-        groups = " ".join(secret[start : start + 4] for start in range(0, len(secret), 4))
-        context |= {"address": totp_url, "picture": SafeString(picture), "secret": groups}
-    context["only"] = not context["factor"] and requires_factor(user) and not request.session.get(PROVIDER_SESSION_KEY)
+        spaced_secret = " ".join(secret[start : start + 4] for start in range(0, len(secret), 4))
+        context |= {"totp_url": totp_url, "picture": SafeString(picture), "secret": spaced_secret}
+    context["must_set_up"] = (
+        not context["factor"] and requires_factor(user) and not request.session.get(PROVIDER_SESSION_KEY)
+    )
     return render(request, "second_factor/own.html", context, status=status)
 
 
 def _setup_secret(request: HttpRequest) -> str:
     """Return this session's set-up secret, stored encrypted until it is used."""
-    if SECRET not in request.session:
-        request.session[SECRET] = Adapter().encrypt(base64.b32encode(secrets.token_bytes(20)).decode())
-    return Adapter().decrypt(request.session[SECRET])
+    if SETUP_SECRET_KEY not in request.session:
+        request.session[SETUP_SECRET_KEY] = Adapter().encrypt(base64.b32encode(secrets.token_bytes(20)).decode())
+    return Adapter().decrypt(request.session[SETUP_SECRET_KEY])
 
 
 def _require_password(
@@ -324,8 +332,8 @@ def _require_password(
     errors."""
 
     def decorate(view: Callable[[HttpRequest, User, Any], HttpResponse | None]) -> Callable[..., HttpResponse]:
-        def checked(request: HttpRequest) -> HttpResponse:
-            user, form = person(request), form_class(request.POST)
+        def password_checking_view(request: HttpRequest) -> HttpResponse:
+            user, form = signed_in_user(request), form_class(request.POST)
             if form.is_valid():
                 if authenticate(request, username=user.username, password=form.cleaned_data["password"]) != user:
                     form.add_error("password", gettext("The password is wrong, or there were too many attempts."))
@@ -333,7 +341,7 @@ def _require_password(
                     return response
             return _render_own_page(request, user, form, status=400)
 
-        return signed_in_post(checked)
+        return signed_in_post(password_checking_view)
 
     return decorate
 
@@ -356,8 +364,8 @@ def set_up_factor(request: HttpRequest, user: User, form: SetUpForm) -> HttpResp
         factor = Authenticator.objects.create(user=user, type=TOTP, data=data)
         codes = _create_codes(user)
         audit.record(user, "second_factor.set_up", user)
-    del request.session[SECRET]
-    request.session[VERIFIED] = factor.pk
+    del request.session[SETUP_SECRET_KEY]
+    request.session[VERIFIED_FACTOR_KEY] = factor.pk
     request.session.cycle_key()
     return _render_codes(request, codes)
 

@@ -7,8 +7,6 @@ from evaluation.extensions import register
 
 
 class SsoConfig(AppConfig):
-    """Registers the tables and extensions of the feature."""
-
     name = "contrib.sso"
     verbose_name = _("Single sign-on")
 

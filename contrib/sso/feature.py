@@ -1,4 +1,4 @@
-"""Registers URLs."""
+"""Register URLs."""
 
 from __future__ import annotations
 

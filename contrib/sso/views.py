@@ -1,8 +1,8 @@
-"""Login by an OpenID Connect provider (``CONCORD_OIDC_…``), on ``django-allauth``, imported only if configured.
+"""Login through an OpenID Connect provider, built on ``django-allauth``. Imported only if ``CONCORD_OIDC_…`` is set.
 
-An identity logs in to an existing account; it never creates one and never grants a role. The link is a row of allauth's
-table. A logged-in user creates it with their password, or (``CONCORD_OIDC_MATCH_EMAIL``) the first login with the
-verified e-mail address does. Only the subject claim is stored.
+An identity logs in to an existing account; it never creates one and never grants a role. The link between identity and
+account is a row of allauth's table. A logged-in user creates it with their password. With ``CONCORD_OIDC_MATCH_EMAIL``,
+the first login with the account's verified e-mail address creates it as well. Only the subject claim is stored.
 
 allauth handles states, PKCE and the code exchange. This module adds the checks that its client lacks: the nonce, the
 signature of the ID token, and the issuer."""
@@ -35,7 +35,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.accounts import audit
-from evaluation.accounts.access import person, signed_in_get, signed_in_post
+from evaluation.accounts.access import signed_in_get, signed_in_post, signed_in_user
 from evaluation.accounts.login import (
     PROVIDER_SESSION_KEY,
     LimitedBackend,
@@ -50,7 +50,7 @@ log = logging.getLogger("concord.sso")
 BACKEND = settings.AUTHENTICATION_BACKENDS[0]
 #: Accepted signatures of ID tokens: asymmetric ones, whose keys only the provider has.
 SIGNATURE_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-CLOCK_SKEW_SECONDS = 60  # seconds
+CLOCK_SKEW_SECONDS = 60
 # allauth's names of the two processes.
 LOGIN, LINK = "login", "connect"
 
@@ -95,25 +95,25 @@ class OIDCClient(OpenIDConnectOAuth2Adapter):
         social_login.claims = claims
         return social_login
 
-    def _verify_claims(self, client: str, token: str) -> dict[str, Any]:
+    def _verify_claims(self, client_id: str, id_token: str) -> dict[str, Any]:
         keys = jwt.PyJWKSet.from_dict(self._get_json(self.openid_config["jwks_uri"]))
-        key_id = jwt.get_unverified_header(token).get("kid")
+        key_id = jwt.get_unverified_header(id_token).get("kid")
         key = keys.keys[0] if key_id is None and len(keys.keys) == 1 else keys[str(key_id)]
         claims: dict[str, Any] = jwt.decode(
-            token,
+            id_token,
             key,
             algorithms=SIGNATURE_ALGORITHMS,
-            audience=client,
+            audience=client_id,
             issuer=self.openid_config["issuer"],
             leeway=CLOCK_SKEW_SECONDS,
             options={"require": ["iss", "sub", "aud", "exp", "iat"]},
         )
-        if claims.get("azp", client) != client:
+        if claims.get("azp", client_id) != client_id:
             raise OAuth2Error("an ID token for somebody else")
         return claims
 
     def _get_json(self, url: str, **headers: str) -> dict[str, Any]:
-        with Adapter(self.request).get_requests_session() as session:
+        with SSOAdapter(self.request).get_requests_session() as session:
             response = session.get(url, headers=headers)
             response.raise_for_status()
             content: dict[str, Any] = response.json()
@@ -141,8 +141,8 @@ def configured_provider(request: HttpRequest) -> Provider:
     return Provider(request, app=app)
 
 
-class Adapter(DefaultSocialAccountAdapter):
-    """Hooks that allauth calls on return from the provider; each ends with a response."""
+class SSOAdapter(DefaultSocialAccountAdapter):
+    """Hooks that allauth calls on return from the provider. Each raises ``ImmediateHttpResponse`` with the response."""
 
     def on_authentication_error(self, request: HttpRequest, provider: Any, **details: Any) -> NoReturn:
         """Refuse without a reason, which might help an attacker."""
@@ -217,10 +217,10 @@ def _throttle_response(request: HttpRequest) -> HttpResponse | None:
 
 
 def _redirect_to_provider(request: HttpRequest, process: str, **state: Any) -> HttpResponse:
-    """Send the browser to the provider with the state of the return; 429 after too many failures.
+    """Send the browser to the provider, which returns ``state`` to the callback; 429 after too many failures.
 
-    A page leads there instead of a redirect: some browsers apply ``form-action`` to every redirect after a form, and
-    the origins of the provider's own redirects are unknown."""
+    A page with a link is rendered instead of a redirect. Some browsers apply ``form-action`` to every redirect after a
+    form, and the origins of the provider's own redirects are unknown."""
     if throttled := _throttle_response(request):
         return throttled
     nonce, name = secrets.token_urlsafe(32), settings.CONCORD_OIDC["name"]
@@ -257,23 +257,25 @@ def callback(request: HttpRequest) -> HttpResponse:
     # The provider's response may have any shape.
     except (OSError, ValueError, KeyError, TypeError) as error:
         try:
-            Adapter(request).on_authentication_error(request, provider, exception=error)
-        except ImmediateHttpResponse as redirection:
-            response = redirection.response
+            SSOAdapter(request).on_authentication_error(request, provider, exception=error)
+        except ImmediateHttpResponse as refusal:
+            response = refusal.response
     return response
 
 
 @signed_in_get
 def own_link(request: HttpRequest) -> HttpResponse:
     """Show whether the user's account is linked, and the forms to change it."""
-    linked = SocialAccount.objects.filter(user=person(request), provider=settings.CONCORD_OIDC["issuer"]).exists()
+    linked = SocialAccount.objects.filter(
+        user=signed_in_user(request), provider=settings.CONCORD_OIDC["issuer"]
+    ).exists()
     return render(request, "sso/link.html", {"linked": linked, "name": settings.CONCORD_OIDC["name"]})
 
 
 @signed_in_post
 def link_account(request: HttpRequest) -> HttpResponse:
     """Start linking the user's account; requires the password, so that an unattended session does not suffice."""
-    user = person(request)
+    user = signed_in_user(request)
     if authenticate(request, username=user.username, password=request.POST.get("password", "")) != user:
         messages.error(request, gettext("The password is wrong, or there were too many attempts."))
         return redirect("sso")
@@ -283,7 +285,7 @@ def link_account(request: HttpRequest) -> HttpResponse:
 @signed_in_post
 def unlink_account(request: HttpRequest) -> HttpResponse:
     """Remove the user's link if they have a password to log in with."""
-    user = person(request)
+    user = signed_in_user(request)
     if not user.has_usable_password():
         messages.error(request, gettext("You have no password. Ask an administrator for a link to choose one first."))
     elif SocialAccount.objects.filter(user=user, provider=settings.CONCORD_OIDC["issuer"]).delete()[0]:

@@ -8,13 +8,11 @@ from evaluation.formats.record_formats import FORMATS, RecordFormat
 
 
 class TracesConfig(AppConfig):
-    """Registers the extensions of the feature."""
-
     name = "contrib.traces"
     verbose_name = _("Traces")
 
     def ready(self) -> None:
-        """Register the extensions of the core and the record format."""
+        """Register the feature and its record format."""
         register(self.label, self.name)
         FORMATS[self.label] = _record_format
 

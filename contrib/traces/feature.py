@@ -1,4 +1,4 @@
-"""Registers URLs, and the card on the page of a new evaluation."""
+"""Register URLs, and the card on the page of a new evaluation."""
 
 from __future__ import annotations
 

@@ -248,7 +248,8 @@ def preview_traces(batch: ImportBatch) -> ReadTraces:
 def confirm_traces(batch: ImportBatch, by: User | None) -> ImportedTraces | None:
     """Import a stored upload and set its ``result_id`` to the answer set; ``None`` if it was confirmed before.
 
-    :raises DomainError: ``upload_expired``; ``no_traces`` if some of the pending traces have been imported meanwhile."""
+    :raises DomainError: ``upload_expired``; ``no_traces`` if some of the pending traces have been imported
+    meanwhile."""
     stored_content(batch)
     with transaction.atomic():
         lock_project(batch.project_id)

@@ -11,7 +11,7 @@ from django.urls import path
 from contrib.traces.forms import TracesForm
 from contrib.traces.importing import FILE_NAME, TRACE_FILE, confirm_traces, pending_traces, preview_traces, store_upload
 from evaluation.accounts import access
-from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.access import signed_in_form, signed_in_get, signed_in_post, signed_in_user
 from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.core.roles import Action
 from evaluation.datasets.pages import UploadPage
@@ -39,7 +39,7 @@ def new_traces(request: HttpRequest) -> HttpResponse:
     page, sampling = UploadPage(form), form.sampling if form.is_valid() else None
     if sampling is not None:
         cleaned, file = form.cleaned_data, form.cleaned_data["file"]
-        project, by, name = form.chosen_project, person(request), file.name if file else FILE_NAME
+        project, by, name = form.chosen_project, signed_in_user(request), file.name if file else FILE_NAME
         data = file.read() if file else None
         try:
             batch = store_upload(project, cleaned["system"], data, name, sampling, name=cleaned["name"], by=by)
@@ -71,7 +71,7 @@ def traces_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
     """Import the previewed traces; workers compute the rule metrics."""
     batch = fetch_upload(request, uuid, TRACE_FILE)
     try:
-        imported = confirm_traces(batch, person(request))
+        imported = confirm_traces(batch, signed_in_user(request))
     except DomainError as error:
         messages.error(request, explain_refusal(error))
         return redirect("traces-new")

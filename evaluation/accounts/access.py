@@ -32,7 +32,7 @@ from evaluation.models import (
 )
 
 M = TypeVar("M", bound=Model)
-Person = User | AnonymousUser
+UserOrAnonymous = User | AnonymousUser
 #: Sent with ``user``, ``answer_ids`` and ``via`` before a person sees judges' values; receivers record the exposure.
 judge_values_viewed = Signal()
 # Largest primary key of both databases.
@@ -53,20 +53,20 @@ PROJECT_PATH: dict[type[Model], str] = {
 }
 
 
-def roles_in(user: Person, project_id: int) -> frozenset[str]:
+def roles_in(user: UserOrAnonymous, project_id: int) -> frozenset[str]:
     """Return the person's roles in a project; a superuser is an administrator everywhere."""
-    limit = getattr(user, "token_project_id", None)
-    return _roles(user, project_id=project_id) if limit in {None, project_id} else frozenset()
+    token_project_id = getattr(user, "token_project_id", None)
+    return _roles(user, project_id=project_id) if token_project_id in {None, project_id} else frozenset()
 
 
-def roles_anywhere(user: Person) -> frozenset[str]:
+def roles_anywhere(user: UserOrAnonymous) -> frozenset[str]:
     """Return the person's roles in any project; a superuser is an administrator.
 
     For navigation only; rows are authorised by :func:`fetch`."""
     return _roles(user)
 
 
-def _roles(user: Person, **filters: int) -> frozenset[str]:
+def _roles(user: UserOrAnonymous, **filters: int) -> frozenset[str]:
     if not isinstance(user, User) or not user.is_active:
         return frozenset()
     if user.is_superuser:
@@ -74,46 +74,50 @@ def _roles(user: Person, **filters: int) -> frozenset[str]:
     return frozenset(RoleGrant.objects.filter(user=user, **filters).values_list("role", flat=True).distinct())
 
 
-def may(user: Person, project_id: int, action: Action) -> bool:
+def may(user: UserOrAnonymous, project_id: int, action: Action) -> bool:
     return is_allowed(roles_in(user, project_id), action)
 
 
-def projects_with(user: Person, action: Action) -> QuerySet[Project]:
+def projects_with(user: UserOrAnonymous, action: Action) -> QuerySet[Project]:
     """Return the projects in which the person may do the action."""
     if not isinstance(user, User) or not user.is_active:
         return Project.objects.none()
     projects = Project.objects.all()
     if not user.is_superuser:
         projects = projects.filter(grants__user=user, grants__role__in=ALLOWED[action]).distinct()
-    limit = getattr(user, "token_project_id", None)
-    return projects if limit is None else projects.filter(pk=limit)
+    token_project_id = getattr(user, "token_project_id", None)
+    return projects if token_project_id is None else projects.filter(pk=token_project_id)
 
 
-def project_access_sql(action: Action, project: str) -> str:
-    """Build :func:`projects_with` as an SQL condition on the column ``project``.
+def project_access_sql(action: Action, column: str) -> str:
+    """Build the condition of :func:`projects_with` in SQL, for ``column``, which holds a project's id.
 
     Its parameters come from :func:`project_access_params`."""
     roles = ", ".join(f"'{role}'" for role in sorted(ALLOWED[action]))
-    granted = (
-        "SELECT 1 FROM evaluation_rolegrant g "  # noqa: S608  -- of our own names alone
-        f"WHERE g.project_id = {project} AND g.user_id = %(user)s AND g.role IN ({roles})"
+    grant_query = (
+        "SELECT 1 FROM evaluation_rolegrant g "  # noqa: S608  -- from our own names only
+        f"WHERE g.project_id = {column} AND g.user_id = %(user)s AND g.role IN ({roles})"
     )
-    return f"{project} = COALESCE(%(only)s, {project}) AND (%(everywhere)s OR EXISTS ({granted}))"
+    return f"{column} = COALESCE(%(token_project)s, {column}) AND (%(everywhere)s OR EXISTS ({grant_query}))"
 
 
-def project_access_params(user: Person) -> dict[str, int | None]:
+def project_access_params(user: UserOrAnonymous) -> dict[str, int | None]:
     """Return the parameters of :func:`project_access_sql`; ``user`` is ``None`` for anonymous or inactive people."""
     active = isinstance(user, User) and user.is_active
-    limit = getattr(user, "token_project_id", None)
-    return {"user": user.pk if active else None, "everywhere": active and user.is_superuser, "only": limit}
+    token_project_id = getattr(user, "token_project_id", None)
+    return {
+        "user": user.pk if active else None,
+        "everywhere": active and user.is_superuser,
+        "token_project": token_project_id,
+    }
 
 
-def visible(rows: QuerySet[M], user: Person, action: Action = Action.VIEW, *, path: str = "") -> QuerySet[M]:
+def visible(rows: QuerySet[M], user: UserOrAnonymous, action: Action = Action.VIEW, *, path: str = "") -> QuerySet[M]:
     """Filter rows to the projects in which the person may do the action."""
     return rows.filter(**{f"{path or PROJECT_PATH[rows.model]}__in": projects_with(user, action).values("pk")})
 
 
-def fetch(rows: QuerySet[M], user: Person, action: Action, pk: int | str, *, path: str = "") -> M:
+def fetch(rows: QuerySet[M], user: UserOrAnonymous, action: Action, pk: int | str, *, path: str = "") -> M:
     """Return one row by primary key, authorised for an action.
 
     :raises Http404: if it does not exist, or the person has no role in its project.
@@ -137,7 +141,7 @@ def lock_project(project_id: int) -> None:
     Project.objects.select_for_update().get(pk=project_id)
 
 
-def announce_judge_values(user: Person, answer_ids: Collection[int], via: str) -> None:
+def announce_judge_values(user: UserOrAnonymous, answer_ids: Collection[int], via: str) -> None:
     """Announce that the person is about to see judges' values of these answers; ``via`` names the page or endpoint."""
     judge_values_viewed.send(sender=None, user=user, answer_ids=answer_ids, via=via)
 
@@ -145,7 +149,7 @@ def announce_judge_values(user: Person, answer_ids: Collection[int], via: str) -
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
 
-def person(request: HttpRequest) -> User:
+def signed_in_user(request: HttpRequest) -> User:
     """Return the user of a request that requires login.
 
     :raises PermissionDenied: for anonymous users."""

@@ -32,7 +32,7 @@ from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User
 class AdministratorsOnly(RoleAdmin):
     """A table for administrators."""
 
-    view = add = change = Action.ADMINISTER
+    view_action = add_action = change_action = Action.ADMINISTER
 
 
 @admin.register(User)
@@ -106,7 +106,7 @@ class PersonAdmin(AdministratorsOnly):
         person, factor = self._get_changeable(request, pk), second_factor()
         if factor is None or not factor.has(person):
             raise Http404
-        factor.reset(person, access.person(request))
+        factor.reset(person, access.signed_in_user(request))
         messages.success(request, gettext("The second factor is reset."))
         return redirect("admin:evaluation_user_change", person.pk)
 
@@ -257,7 +257,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     """Audit log of the whole site, for superusers and administrators of any project."""
 
     path = ""
-    view = Action.ADMINISTER
+    view_action = Action.ADMINISTER
     list_display = ("created_at", "actor", "verb", "object_type", "object_id")
     list_filter = ("verb", "object_type")
     search_fields = ("object_id",)

@@ -35,7 +35,7 @@ class LogInForm(AuthenticationForm):
 
     @property
     def throttled(self) -> bool:
-        """Whether too many attempts have failed."""
+        """Return whether too many attempts have failed."""
         return self.has_error(NON_FIELD_ERRORS, THROTTLED)
 
 

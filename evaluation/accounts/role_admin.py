@@ -24,36 +24,37 @@ from evaluation.scoring.adhoc import probe_judge
 class RoleAdmin(ModelAdmin):
     """Base class of every table of the back office.
 
-    ``path`` is the lookup from a row to its project, empty for tables of the whole site. ``view``, ``add`` and
-    ``change`` are the required actions, ``None`` to forbid it. Rows are never deleted here."""
+    ``path`` is the lookup from a row to its project, empty for tables of the whole site. ``view_action``,
+    ``add_action`` and ``change_action`` are the actions that a person's role must allow, ``None`` to forbid it to all.
+    Rows are never deleted here."""
 
     path = "project_id"
-    view: Action = Action.EVALUATE
-    add: Action | None = None
-    change: Action | None = None
+    view_action: Action = Action.EVALUATE
+    add_action: Action | None = None
+    change_action: Action | None = None
     # URL name of a row's page on the site, if it has one.
-    site_page = ""
+    site_url_name = ""
     list_per_page = 50
     show_full_result_count = False
 
     def view_on_site(self, obj: Any) -> str | None:
-        return reverse(self.site_page, args=[obj.pk]) if self.site_page else None
+        return reverse(self.site_url_name, args=[obj.pk]) if self.site_url_name else None
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)
-        return access.visible(rows, request.user, self.view, path=self.path) if self.path else rows
+        return access.visible(rows, request.user, self.view_action, path=self.path) if self.path else rows
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return self._may(request, self.view)
+        return self._may(request, self.view_action)
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return self._may(request, self.view, obj)
+        return self._may(request, self.view_action, obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return self.add is not None and self._may(request, self.add)
+        return self.add_action is not None and self._may(request, self.add_action)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return self.change is not None and self._may(request, self.change, obj)
+        return self.change_action is not None and self._may(request, self.change_action, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Forbid deletion; only ``purge`` deletes."""
@@ -64,7 +65,9 @@ class RoleAdmin(ModelAdmin):
     ) -> ModelChoiceField | None:
         """Offer only projects in which the person may add the row."""
         if db_field.related_model is Project:
-            kwargs["queryset"] = access.projects_with(request.user, self.add or self.change or self.view)
+            kwargs["queryset"] = access.projects_with(
+                request.user, self.add_action or self.change_action or self.view_action
+            )
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool) -> None:

@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.accounts import audit
-from evaluation.accounts.access import person, signed_in_get, signed_in_post
+from evaluation.accounts.access import signed_in_get, signed_in_post, signed_in_user
 from evaluation.accounts.forms import LogInForm, OwnTokenForm
 from evaluation.extensions import second_factor
 from evaluation.models import ApiToken, User
@@ -79,7 +79,7 @@ class Account(PasswordChangeView):
     extra_context = {**SignIn.extra_context, "second_factor": settings.CONCORD_SECOND_FACTOR != "off"}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        user = person(self.request)
+        user = signed_in_user(self.request)
         return super().get_context_data(**token_context(user, OwnTokenForm(user)), **kwargs)
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
@@ -107,7 +107,7 @@ def token_context(person: User, form: OwnTokenForm) -> dict[str, Any]:
 @signed_in_post
 def create_token(request: HttpRequest) -> HttpResponse:
     """Create a personal token and show its text once."""
-    user = person(request)
+    user = signed_in_user(request)
     form = OwnTokenForm(user, request.POST)
     if not form.is_valid():
         return render(request, Account.template_name, {"form": PasswordChangeForm(user), **token_context(user, form)})
@@ -118,10 +118,10 @@ def create_token(request: HttpRequest) -> HttpResponse:
 @signed_in_post
 def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
     """Revoke a personal token."""
-    token = get_object_or_404(ApiToken, pk=pk, user=person(request), revoked_at=None)
+    token = get_object_or_404(ApiToken, pk=pk, user=signed_in_user(request), revoked_at=None)
     token.revoked_at = timezone.now()
     token.save(update_fields=["revoked_at"])
-    audit.record(person(request), "token.revoked", token)
+    audit.record(signed_in_user(request), "token.revoked", token)
     messages.success(request, gettext("The token no longer works."))
     return redirect("account")
 

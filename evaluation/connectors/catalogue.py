@@ -63,7 +63,7 @@ def read_settings(connector: Connector, values: Mapping[str, Any]) -> Settings:
 
 
 def _is_storable(value: Any) -> bool:
-    """Whether a database and a hash accept the value: no NUL, no lone surrogates, only finite numbers."""
+    """Return whether a database and a hash accept the value: no NUL, no lone surrogates, only finite numbers."""
     if isinstance(value, str):
         return replace_unstorable(value) == value
     if isinstance(value, Mapping):

@@ -128,8 +128,7 @@ class ChatSystem(HttpSystem):
         """Read the message. A truncated, filtered or refused message is a failure, as is an unknown finish reason.
 
         :raises AskFailed: ``truncated``, ``filtered``, ``model_refused``, ``unknown_ending``, the outcome of an error
-        object in
-            the reply, and the failures of the mapping."""
+        object in the reply, and the failures of the mapping."""
         _check_error(find)
         _check_ending(find)
         if refusal := refusal_text(find(_MESSAGE)):

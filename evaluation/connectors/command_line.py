@@ -93,8 +93,8 @@ class CommandSystem(SystemClient):
             return failed_reply(Outcome.WRONG_CONTENT, detail="the program wrote no JSON", raw=raw)
         try:
             content = self._settings.reply.read(lambda expression: search_path(expression, value), call)
-        except AskFailed as refused:
-            return failed_reply(refused.outcome, refused.code, refused.detail, raw=raw)
+        except AskFailed as failure:
+            return failed_reply(failure.outcome, failure.code, failure.detail, raw=raw)
         return SystemReply(Outcome.OK, content=content, raw=raw)
 
     def _arguments(self, call: SystemCall, output: str) -> list[str]:

@@ -102,8 +102,8 @@ class Settings(FrozenModel):
 
 @dataclass(frozen=True, slots=True)
 class OperatorPolicy:
-    """What the operator allows: callable ``origins``, environment ``variables`` that may be sent, and ``commands`` and
-    ``functions`` by name. ``project`` is the id of the system's project."""
+    """The operator's permissions: callable ``origins``, environment ``variables`` that may be sent, and ``commands``
+    and ``functions`` by name. ``project`` is the id of the system's project."""
 
     origins: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
@@ -179,7 +179,8 @@ def failed_reply(outcome: Outcome, code: str = "", detail: str = "", **fields: A
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """Kind of system: name, settings class, and ``open``, which builds a client or raises ``DomainError`` if the operator
+    """Kind of system: name, settings class, and ``open``, which builds a client or raises ``DomainError`` if the
+    operator
     does not allow the settings."""
 
     name: str

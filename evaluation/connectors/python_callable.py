@@ -32,7 +32,7 @@ _MAX_RAW = 4_000
 
 
 class CallableSettings(Settings):
-    """Function of the operator, and the mapping of its return value."""
+    """Name of the operator's function, and the mapping of its return value."""
 
     function: str = Field(min_length=1, max_length=100, description="Name of a function in CONCORD_SYSTEM_CALLABLES.")
     reply: ReplyMapping = Field(default_factory=ReplyMapping, description="Where the parts of the answer stand.")
@@ -55,20 +55,20 @@ class CallableSystem(SystemClient):
     async def ask(self, call: SystemCall) -> SystemReply:
         """Call the function and map its return value."""
         try:
-            returned = await asyncio.to_thread(self._function, **self._arguments(call))
+            return_value = await asyncio.to_thread(self._function, **self._arguments(call))
         except Exception as error:  # noqa: BLE001 -- whatever a foreign function raises is its failure to answer
             detail = replace_unstorable(f"{type(error).__name__}: {error}")
             return failed_reply(Outcome.SERVER_ERROR, "program_failed", detail)
-        value = {"answer": returned} if isinstance(returned, str) else returned
-        raw = replace_unstorable(repr(returned)[:_MAX_RAW])
-        if not isinstance(value, dict):
+        mapping = {"answer": return_value} if isinstance(return_value, str) else return_value
+        raw = replace_unstorable(repr(return_value)[:_MAX_RAW])
+        if not isinstance(mapping, dict):
             return failed_reply(
-                Outcome.WRONG_CONTENT, detail=f"the function returned {type(returned).__name__}", raw=raw
+                Outcome.WRONG_CONTENT, detail=f"the function returned {type(return_value).__name__}", raw=raw
             )
         try:
-            content = self._settings.reply.read(lambda expression: search_path(expression, value), call)
-        except AskFailed as refused:
-            return failed_reply(refused.outcome, refused.code, refused.detail, raw=raw)
+            content = self._settings.reply.read(lambda expression: search_path(expression, mapping), call)
+        except AskFailed as failure:
+            return failed_reply(failure.outcome, failure.code, failure.detail, raw=raw)
         return SystemReply(Outcome.OK, content=content, raw=raw)
 
     def _arguments(self, call: SystemCall) -> dict[str, Any]:
@@ -84,22 +84,22 @@ def _import_function(path: str, name: str) -> Callable[..., Any]:
     """Import the function at ``package.module:name``.
 
     :raises DomainError: ``function_missing``."""
-    module, _, attribute = path.partition(":")
+    module, _, function_name = path.partition(":")
     try:
-        loaded = getattr(import_module(module), attribute)
+        candidate = getattr(import_module(module), function_name)
     except (ImportError, AttributeError, ValueError) as error:
         raise DomainError("function_missing", function=name) from error
-    if not callable(loaded):
+    if not callable(candidate):
         raise DomainError("function_missing", function=name)
-    function: Callable[..., Any] = loaded
+    function: Callable[..., Any] = candidate
     return function
 
 
 def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...] | None:
     """Parameter names; ``None`` if the function accepts any keyword."""
     parameters = inspect.signature(function).parameters
-    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
-    return None if takes_any else tuple(parameters)
+    accepts_any_keyword = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    return None if accepts_any_keyword else tuple(parameters)
 
 
 PYTHON_CALLABLE = Connector("callable", CallableSettings, CallableSystem)

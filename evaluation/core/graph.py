@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Elements of each kind; characters of a name.
+# Limits of elements of each kind, and of characters of a name.
 MAX_ELEMENTS, MAX_NAME_LENGTH = 200, 200
 _NAME_KEYS = ("name", "title", "label", "id", "text")
 _SOURCE_KEYS, _TARGET_KEYS = ("source", "from", "head", "subject"), ("target", "to", "tail", "object")
@@ -18,10 +18,10 @@ _RELATION_KEYS = ("relation", "type", "label", "predicate", "description")
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relation between two entities; ``by`` is its possibly empty label."""
+    """A relation between two entities; ``label`` may be empty."""
 
     source: str
-    by: str
+    label: str
     target: str
 
 
@@ -72,8 +72,8 @@ def _text(raw: Any) -> str:
     return text if len(text) <= MAX_NAME_LENGTH else f"{text[: MAX_NAME_LENGTH - 1]}…"
 
 
-def _first_text(raw: Mapping[str, Any], names: Sequence[str]) -> str:
-    return next((text for name in names if (text := _text(raw.get(name)))), "")
+def _first_text(raw: Mapping[str, Any], keys: Sequence[str]) -> str:
+    return next((text for name in keys if (text := _text(raw.get(name)))), "")
 
 
 def _name(raw: Any) -> str:
@@ -95,8 +95,8 @@ def _path(raw: Any) -> tuple[Relation, ...]:
     """Read a path: a list of relations, a list of names, or ``{"nodes": [...], "relations": [...]}``."""
     if isinstance(raw, Mapping):
         nodes = [_name(raw_node) for raw_node in _elements(raw.get("nodes"))]
-        names = [_name(raw_relation) for raw_relation in _elements(raw.get("relations"))]
-        return _relations_along(nodes, names)
+        labels = [_name(raw_relation) for raw_relation in _elements(raw.get("relations"))]
+        return _relations_along(nodes, labels)
     elements = list(_elements(raw))
     relations = [_relation(element) for element in elements]
     if elements and all(relations):
@@ -104,8 +104,8 @@ def _path(raw: Any) -> tuple[Relation, ...]:
     return _relations_along([_name(element) for element in elements], [])
 
 
-def _relations_along(nodes: Sequence[str], names: Sequence[str]) -> tuple[Relation, ...]:
+def _relations_along(nodes: Sequence[str], labels: Sequence[str]) -> tuple[Relation, ...]:
     if len(nodes) < 2 or not all(nodes):
         return ()
-    padded = [*names, *[""] * len(nodes)]
-    return tuple(Relation(source, padded[i], nodes[i + 1]) for i, source in enumerate(nodes[:-1]))
+    padded_labels = [*labels, *[""] * len(nodes)]
+    return tuple(Relation(source, padded_labels[i], nodes[i + 1]) for i, source in enumerate(nodes[:-1]))

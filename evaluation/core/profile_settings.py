@@ -31,7 +31,7 @@ class CitationLevels(FrozenModel):
     none: _Level = 0.0
 
     @model_validator(mode="after")
-    def _descend(self) -> Self:
+    def _check_order(self) -> Self:
         levels = [self.adjacent, self.apart, self.one, self.vague, self.none]
         if levels != sorted(levels, reverse=True):
             raise ValueError("the levels of citations do not descend from adjacent to none")

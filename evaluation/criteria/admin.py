@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access
-from evaluation.accounts.access import person
+from evaluation.accounts.access import signed_in_user
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
@@ -24,11 +24,11 @@ from evaluation.criteria.pages import STATES, CriterionPage, TrialChoices, build
 from evaluation.criteria.services import (
     activate,
     deactivate,
-    draft,
     draft_rubric,
+    draft_version,
     newest_event,
     newest_events,
-    preview,
+    preview_call,
     sample_answers,
     try_out,
 )
@@ -114,7 +114,7 @@ class CriterionVersionAdmin(VersionAdmin):
         return form
 
     def build_version(self, request: HttpRequest, form: Any) -> CriterionVersion:
-        return draft(form.cleaned_data["project"], form.spec, by=person(request))
+        return draft_version(form.cleaned_data["project"], form.spec, by=signed_in_user(request))
 
     def initial_values(self, row: CriterionVersion) -> dict[str, Any]:
         return {"project": row.criterion.project_id, **form_values(row.read())}
@@ -141,14 +141,14 @@ class CriterionVersionAdmin(VersionAdmin):
     def activate_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         row = access.fetch(CriterionVersion.objects.all(), request.user, Action.ACTIVATE, pk, path=PROJECT_PATH)
         with _refusals(request):
-            activate(row, by=person(request))
+            activate(row, by=signed_in_user(request))
             messages.success(request, gettext("%(version)s is in force now.") % {"version": row})
         return _redirect_to(row)
 
     def deactivate_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         row = access.fetch(CriterionVersion.objects.all(), request.user, Action.ACTIVATE, pk, path=PROJECT_PATH)
         with _refusals(request):
-            deactivate(row.criterion, by=person(request))
+            deactivate(row.criterion, by=signed_in_user(request))
             messages.success(request, gettext("%(name)s is out of force. Its scores stay.") % {"name": row.criterion})
         return _redirect_to(row)
 
@@ -162,10 +162,12 @@ class CriterionVersionAdmin(VersionAdmin):
         if request.POST.get("do") == "prompt":
             sample = sample_answers(row, answers, 1)
             rubric = draft_rubric(row, judge.language)
-            page_preview = build_preview(sample[0], preview(rubric, sample[0], judge)) if sample else None
+            page_preview = build_preview(sample[0], preview_call(rubric, sample[0], judge)) if sample else None
             return self._page(request, row, preview=page_preview)
         with _refusals(request):
-            return self._page(request, row, trial=try_out(row, judge, sample_answers(row, answers), by=person(request)))
+            return self._page(
+                request, row, trial=try_out(row, judge, sample_answers(row, answers), by=signed_in_user(request))
+            )
         return _redirect_to(row)
 
     def _page(self, request: HttpRequest, row: CriterionVersion, **extra: Any) -> HttpResponse:
@@ -189,8 +191,8 @@ def _refusals(request: HttpRequest) -> Iterator[None]:
     """Show refusals as error messages."""
     try:
         yield
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
 
 
 def _chosen(row: CriterionVersion, data: Any) -> tuple[AnswerSet | None, JudgeVersion]:

@@ -176,8 +176,8 @@ class CriterionForm(forms.ModelForm):  # type: ignore[type-arg]  # Django's own 
         if not problems and not self.errors:
             try:
                 self.spec = read_criterion(values)
-            except InvalidFile as refused:
-                problems = list(refused.problems)
+            except InvalidFile as refusal:
+                problems = list(refusal.problems)
         for problem in problems:
             field = "levels" if problem.code in _LEVEL_PROBLEMS else form_field(problem.field)
             level = re.search(r"\.levels\.(\d+)", problem.field)

@@ -120,7 +120,7 @@ class RubricAssignment:
     """Rubric version of a judge in a run, and its status at that time."""
 
     rubric: RubricVersion
-    standing: VersionStatus
+    status: VersionStatus
 
 
 def assign_rubrics(
@@ -147,7 +147,8 @@ def assign_rubrics(
 def draft(project: Project, rubric: Rubric, *, by: User | None, note: str = "") -> RubricVersion:
     """Version with exactly this content, created as the next version of family and language if new.
 
-    :raises DomainError: see :func:`evaluation.judging.draft_checks.check_draft`; ``reason_too_long``; ``drafter_opened``.
+    :raises DomainError: see :func:`evaluation.judging.draft_checks.check_draft`; ``reason_too_long``;
+    ``drafter_opened``.
     :raises UnknownName: for a family that does not ship."""
     check_may_draft(project.pk, rubric.family, by)
     check_draft(rubric)

@@ -1,7 +1,7 @@
-"""Life cycle of criteria: draft, try, activate, deactivate; and the active ones.
+"""Draft, try out, activate and deactivate criteria, and list the active ones.
 
 Every edit creates a version; equal content selects the existing one. Existing scores keep their version. A trial shows
-the prompt for an answer and a judge's verdicts on a few answers; it stores no scores, and its cost is in the audit log.
+the prompt for an answer and a judge's verdicts on a few answers. It stores no scores; the audit log records its cost.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def newest_events() -> QuerySet[CriterionEvent]:
 
 
 def active_criteria(project_id: int) -> QuerySet[CriterionEvent]:
-    """Activations in force in a project, by criterion name."""
+    """Activation events of a project's active criteria, ordered by criterion name."""
     return active_criteria_in([project_id])
 
 
 def active_criteria_in(project_ids: Iterable[int]) -> QuerySet[CriterionEvent]:
-    """Activations in force in several projects, by criterion name."""
+    """Activation events of the active criteria of several projects, ordered by criterion name."""
     events = newest_events().filter(criterion__project__in=list(project_ids), verb=CriterionEvent.Verb.ACTIVATED)
     return events.select_related("criterion", "version", "metric", "rubric_en", "rubric_ko").order_by("criterion__name")
 
@@ -77,15 +77,16 @@ def newest_event(criterion: Criterion) -> CriterionEvent | None:
 
 
 def foreign_rubrics(project_ids: Iterable[int]) -> QuerySet[RubricVersion]:
-    """Rubrics that other projects wrote or created from their criteria."""
+    """Rubrics written by projects other than these, or created from the criteria of such projects."""
     own_ids = list(project_ids)
     foreign_names = Criterion.objects.exclude(project_id__in=own_ids).values_list("name", flat=True)
-    of_criteria = Q(family__in=[FAMILY_PREFIX + name for name in foreign_names])
-    return RubricVersion.objects.filter(of_criteria | Q(project__isnull=False) & ~Q(project__in=own_ids))
+    from_foreign_criteria = Q(family__in=[FAMILY_PREFIX + name for name in foreign_names])
+    return RubricVersion.objects.filter(from_foreign_criteria | Q(project__isnull=False) & ~Q(project__in=own_ids))
 
 
 def rubric_for_metric(metric: MetricDefinition, language: str) -> RubricVersion | None:
-    """Newest rubric of a criterion's metric in a language, else in the other one; ``None`` for other metrics."""
+    """Newest rubric of a criterion's metric in this language, else in the other one; ``None`` if the metric is not a
+    criterion's."""
     if not is_criterion(metric.rubric_family):
         return None
     event = (
@@ -97,12 +98,11 @@ def rubric_for_metric(metric: MetricDefinition, language: str) -> RubricVersion 
     return event.rubric(language) if event else None
 
 
-def draft(project: Project, spec: CriterionSpec, *, by: User | None) -> CriterionVersion:
-    """Version with exactly this content, created as the next version if new.
+def draft_version(project: Project, spec: CriterionSpec, *, by: User | None) -> CriterionVersion:
+    """Version with exactly this content; a new version is created if there is none.
 
-    :raises DomainError: ``criterion_name_taken`` if the name is that of a built-in or imported metric, or of another
-    project's
-        criterion."""
+    :raises DomainError: ``criterion_name_taken`` if a built-in or imported metric, or another project's criterion, has
+    the name."""
     with transaction.atomic():
         criterion = _get_or_create_criterion(project, spec.name, by)
         digest = content_hash(spec.content())
@@ -122,7 +122,7 @@ def draft(project: Project, spec: CriterionSpec, *, by: User | None) -> Criterio
 
 
 def is_name_free(project: Project, name: str) -> bool:
-    """Whether a criterion of the project may use the name. Metric names are unique on the site."""
+    """Return whether a criterion of the project may use the name. Metric names are unique on the site."""
     if name in declared_metrics() or Criterion.objects.filter(name=name).exclude(project=project).exists():
         return False
     return not MetricDefinition.objects.filter(name=name).exclude(kind=MetricKind.CUSTOM).exists()
@@ -148,12 +148,11 @@ def check_metric_names(project_id: int, names: Iterable[str]) -> None:
 
 @transaction.atomic
 def activate(version: CriterionVersion, *, by: User | None) -> CriterionEvent:
-    """Use this version in new runs. Rubrics are created once; the metric stays the earlier one if scale, direction and
-    anchors are unchanged, so that scores remain comparable.
+    """Use this version in new runs. Rubrics are created once. The metric is reused if scale, direction and anchors are
+    unchanged, so that scores remain comparable.
 
-    :raises DomainError: ``criterion_active`` if it is active already, ``criterion_name_taken`` if an import has taken the
-    name
-        in the meantime."""
+    :raises DomainError: ``criterion_active`` if it is active already, ``criterion_name_taken`` if an import has taken
+    the name in the meantime."""
     criterion = Criterion.objects.select_for_update().get(pk=version.criterion_id)
     current = newest_event(criterion)
     if current is not None and current.verb == CriterionEvent.Verb.ACTIVATED and current.version_id == version.pk:
@@ -162,7 +161,7 @@ def activate(version: CriterionVersion, *, by: User | None) -> CriterionEvent:
     metric = _get_or_create_metric(spec)
     rubrics = {language: _get_or_create_rubric(version, spec, language, metric, by) for language in spec.languages}
     rubric_columns = {f"rubric_{language}": rubric for language, rubric in rubrics.items()}
-    event = _next_event(criterion, version, CriterionEvent.Verb.ACTIVATED, by, metric=metric, **rubric_columns)
+    event = _insert_event(criterion, version, CriterionEvent.Verb.ACTIVATED, by, metric=metric, **rubric_columns)
     audit.record(by, "criterion.activated", version, hash=version.content_hash, metric=metric.version)
     return event
 
@@ -176,12 +175,12 @@ def deactivate(criterion: Criterion, *, by: User | None) -> CriterionEvent:
     current = newest_event(criterion)
     if current is None or current.verb != CriterionEvent.Verb.ACTIVATED:
         raise DomainError("criterion_not_active", names=criterion.name)
-    event = _next_event(criterion, current.version, CriterionEvent.Verb.DEACTIVATED, by)
+    event = _insert_event(criterion, current.version, CriterionEvent.Verb.DEACTIVATED, by)
     audit.record(by, "criterion.deactivated", current.version, hash=current.version.content_hash)
     return event
 
 
-def _next_event(
+def _insert_event(
     criterion: Criterion, version: CriterionVersion, verb: str, by: User | None, **columns: Any
 ) -> CriterionEvent:
     base_columns = {"criterion": criterion, "version": version, "verb": verb, "created_by": by}
@@ -226,7 +225,7 @@ def _get_or_create_rubric(
 
 
 # Answers of a trial.
-TRIAL_ANSWERS = 5
+TRIAL_ANSWER_COUNT = 5
 _WAIT_SECONDS = 1.0
 
 
@@ -239,14 +238,15 @@ class Trial:
 
 
 def draft_rubric(version: CriterionVersion, language: str) -> Rubric:
-    """Rubric that the version would become, in the language or else in the one it is written in."""
+    """Rubric that activation of the version would create, in the language, or in the version's first language if it
+    lacks that one."""
     spec = version.read()
     requested = "ko" if language.startswith("ko") else "en"
     rubric_language = requested if requested in spec.languages else spec.languages[0]
     return criterion_rubric(spec, rubric_language, version=version.version, metric_version=1)
 
 
-def sample_answers(version: CriterionVersion, answer_set: AnswerSet, count: int = TRIAL_ANSWERS) -> list[Answer]:
+def sample_answers(version: CriterionVersion, answer_set: AnswerSet, count: int = TRIAL_ANSWER_COUNT) -> list[Answer]:
     """Up to ``count`` answers to questions of the criterion's categories, evenly spread over the set."""
     answers = Answer.objects.filter(answer_set=answer_set, status="ok").select_related("question")
     categories = version.read().categories
@@ -258,16 +258,16 @@ def sample_answers(version: CriterionVersion, answer_set: AnswerSet, count: int 
     return [answers_by_pk[key] for key in sample_keys]
 
 
-def preview(rubric: Rubric, answer: Answer, judge: JudgeVersion | None = None) -> JudgeCall | Result:
+def preview_call(rubric: Rubric, answer: Answer, judge: JudgeVersion | None = None) -> JudgeCall | Result:
     """Request that a judge would get for an answer, or the result if no call would be made."""
     family = family_for(rubric)
     question, answer_spec = answer.question.read(), answer.read()
     applicable = applicability(family.produced_metrics, question, answer_spec)
-    skipped = dict(applicable.not_applicable)
+    results_without_call = dict(applicable.not_applicable)
     if judge is not None and judge.is_baseline:
-        skipped |= unsupported_metrics(rubric, applicable.metrics)
-    if skipped:
-        return next(iter(skipped.values()))
+        results_without_call |= unsupported_metrics(rubric, applicable.metrics)
+    if results_without_call:
+        return next(iter(results_without_call.values()))
     request = JudgeDialog(family.judge(JudgeCase(rubric, question, answer_spec, applicable.specs))).request
     if request is None:
         raise ValueError("a criterion asks once")
@@ -283,10 +283,12 @@ def try_out(version: CriterionVersion, judge: JudgeVersion, answers: Sequence[An
     if judge.is_jury:
         raise DomainError("jury_asks_nobody")
     rubric = draft_rubric(version, judge.language)
-    requests = {answer.pk: preview(rubric, answer, judge) for answer in answers}
-    calls = {pk: call for pk, call in requests.items() if isinstance(call, JudgeCall)}
-    replies = _replies(judge, calls)
-    results: dict[int, Result] = {pk: request for pk, request in requests.items() if isinstance(request, Result)}
+    previews = {answer.pk: preview_call(rubric, answer, judge) for answer in answers}
+    calls = {pk: call for pk, call in previews.items() if isinstance(call, JudgeCall)}
+    replies = _collect_replies(judge, calls)
+    results: dict[int, Result] = {
+        pk: preview_result for pk, preview_result in previews.items() if isinstance(preview_result, Result)
+    }
     for pk, call in calls.items():
         has_reply = pk in replies
         results[pk] = (
@@ -305,12 +307,13 @@ def try_out(version: CriterionVersion, judge: JudgeVersion, answers: Sequence[An
     return Trial(tuple((answer, results[answer.pk]) for answer in answers), cost)
 
 
-def _replies(judge: JudgeVersion, calls: dict[int, JudgeCall]) -> dict[int, JudgeReply]:
-    """Replies within the endpoint's shared quota. Calls that must wait are withdrawn, because a page waits for them."""
+def _collect_replies(judge: JudgeVersion, calls: dict[int, JudgeCall]) -> dict[int, JudgeReply]:
+    """Replies within the endpoint's shared quota. Calls that must wait are withdrawn, because a page waits for the
+    replies."""
     replies: dict[int, JudgeReply] = {}
     if not calls:
         return replies
-    with SharedPool(client_of(judge), judge.endpoint, TRIAL_ANSWERS, project_id=judge.project_id) as pool:
+    with SharedPool(client_of(judge), judge.endpoint, TRIAL_ANSWER_COUNT, project_id=judge.project_id) as pool:
         pool.submit(calls.items())
         while pool.outstanding:
             try:

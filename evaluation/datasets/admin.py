@@ -19,8 +19,8 @@ from evaluation.models import ImportBatch, Question, QuestionSet
 class QuestionSetAdmin(ReadOnlyAdmin):
     """Versions of question sets. "Add" opens the upload page."""
 
-    site_page = "question-set"
-    add = Action.EVALUATE
+    site_url_name = "question-set"
+    add_action = Action.EVALUATE
     list_display = ("name", "version", "project", "questions", "created_at", "created_by")
     list_filter = ("project",)
     search_fields = ("name",)
@@ -29,13 +29,12 @@ class QuestionSetAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Annotate the number of questions."""
         rows = super().get_queryset(request).select_related("project", "created_by")
-        annotated: QuerySet[Any] = rows.annotate(n=Count("questions"))
+        annotated: QuerySet[Any] = rows.annotate(question_count=Count("questions"))
         return annotated
 
     @admin.display(description=_("questions"))
     def questions(self, row: Any) -> int:
-        """Number of questions."""
-        return int(row.n)
+        return int(row.question_count)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Redirect to the upload page, since a set is imported from a file."""

@@ -29,14 +29,15 @@ class SetListPage:
 class SetPage:
     """Version of a set with a page of its questions and the number of questions by category.
 
-    ``back`` and ``on`` are query strings. ``can_open_repair``: the labels come from a repair that the user may open."""
+    ``previous_url`` and ``next_url`` are query strings. ``can_open_repair``: the labels come from a repair that the
+    user may open."""
 
     question_set: QuestionSet
     versions: Sequence[QuestionSet]
     categories: Sequence[tuple[str, int]]
     rows: Sequence[QuestionSpec]
-    back: str
-    on: str
+    previous_url: str
+    next_url: str
     can_import: bool
     can_open_repair: bool
 

@@ -162,13 +162,13 @@ def with_encoding(
     try:
         return read(options), options
     except InvalidFile as error:
-        if not is_western_refusal(error):
+        if not must_confirm_windows_1252(error):
             raise
     western_options = {**options, "encoding": WESTERN}
     return read(western_options), western_options
 
 
-def is_western_refusal(error: InvalidFile) -> bool:
+def must_confirm_windows_1252(error: InvalidFile) -> bool:
     """Return whether the file was refused because the user must confirm Windows-1252."""
     return any(problem.code == "encoding_western" for problem in error.problems)
 

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from evaluation.accounts import access
-from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.access import signed_in_form, signed_in_get, signed_in_post, signed_in_user
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.core.roles import Action
@@ -71,8 +71,8 @@ def question_set(request: HttpRequest, pk: int) -> HttpResponse:
         list(QuestionSet.objects.filter(project=version.project_id, name=version.name).order_by("-version")),
         list(counts),
         [question.read() for question in questions[:PAGE_SIZE]],
-        back=f"?page={page_number - 1}" if page_number > 1 else "",
-        on=f"?page={page_number + 1}" if len(questions) > PAGE_SIZE else "",
+        previous_url=f"?page={page_number - 1}" if page_number > 1 else "",
+        next_url=f"?page={page_number + 1}" if len(questions) > PAGE_SIZE else "",
         can_import=access.may(request.user, version.project_id, Action.EVALUATE),
         can_open_repair="retrieval_truth" in version.metadata
         and access.may(request.user, version.project_id, Action.MANAGE_REVIEW),
@@ -96,7 +96,13 @@ def upload(request: HttpRequest) -> HttpResponse:
     options = {name: form.cleaned_data[name] for name in ("group_by", "map", "encoding", "qrels")}
     try:
         batch = store_upload(
-            form.chosen_project, QUESTIONS, form.cleaned_data["name"], file.name, file.read(), options, person(request)
+            form.chosen_project,
+            QUESTIONS,
+            form.cleaned_data["name"],
+            file.name,
+            file.read(),
+            options,
+            signed_in_user(request),
         )
     except InvalidFile as error:
         return _upload_page(request, UploadPage(form, file.name, error.problems), status=400)
@@ -156,7 +162,7 @@ def upload_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
     """Import a previewed file."""
     batch = fetch_upload(request, uuid)
     try:
-        imported = confirm_upload(batch, person(request), name=request.POST.get("name", ""))
+        imported = confirm_upload(batch, signed_in_user(request), name=request.POST.get("name", ""))
     except DomainError as error:
         messages.error(request, explain_refusal(error))
         return redirect("question-set-upload")

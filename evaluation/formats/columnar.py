@@ -1,4 +1,4 @@
-"""Parquet and Arrow (IPC file or stream) to a parse tree, in batches. Requires the extra ``arrow``."""
+"""Read Parquet and Arrow (IPC file or stream) into a parse tree, batch by batch. Requires the extra ``arrow``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 from evaluation.core.errors import InvalidFile
 from evaluation.formats.tree import Limits, Node, NodeKind, Problems, TreeBuilder
 
-PARQUET, ARROW = b"PAR1", (b"ARROW1", b"\xff\xff\xff\xff")
-# Row numbers that pandas writes.
-_INDEX = "__index_level_0__"
+PARQUET_MAGIC, ARROW_MAGIC = b"PAR1", (b"ARROW1", b"\xff\xff\xff\xff")
+# Column in which pandas stores row numbers.
+_PANDAS_INDEX_COLUMN = "__index_level_0__"
 _BATCH_ROWS = 256
 
 
 def read_columnar(data: bytes, problems: Problems, limits: Limits) -> Node:
-    """Return the rows as maps, numbered from 1. Numbers become cells, as in a table, so that they may be ids.
+    """Return the rows as maps, numbered from 1. Numbers keep their text, as cells of a table do, so that they can serve
+    as ids.
 
     :raises InvalidFile: if the extra is missing, the file is broken, or it has too many rows, columns or unpacked
     bytes."""
@@ -28,14 +29,14 @@ def read_columnar(data: bytes, problems: Problems, limits: Limits) -> Node:
         problems.stop("arrow_not_installed")
     try:
         source = pyarrow.BufferReader(data)
-        if data.startswith(PARQUET):
+        if data.startswith(PARQUET_MAGIC):
             file = pyarrow.parquet.ParquetFile(source)
             row_groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
             _check_size(
                 file.metadata.num_rows, sum(row_group.total_byte_size for row_group in row_groups), problems, limits
             )
             names, batches = file.schema_arrow.names, file.iter_batches(batch_size=_BATCH_ROWS)
-        elif data.startswith(ARROW[0]):
+        elif data.startswith(ARROW_MAGIC[0]):
             reader = pyarrow.ipc.open_file(source)
             names = reader.schema.names
             batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
@@ -44,7 +45,7 @@ def read_columnar(data: bytes, problems: Problems, limits: Limits) -> Node:
             names = batches.schema.names
         if len(names) > limits.columns:
             problems.stop("too_many_columns", limit=limits.columns)
-        return _table(batches, problems, limits)
+        return _read_batches(batches, problems, limits)
     except InvalidFile:
         raise
     except Exception as error:  # noqa: BLE001 - a foreign parser on hostile bytes raises anything
@@ -54,15 +55,17 @@ def read_columnar(data: bytes, problems: Problems, limits: Limits) -> Node:
 def _check_size(rows: int, size: int, problems: Problems, limits: Limits) -> None:
     if rows > limits.rows:
         problems.stop("too_many_rows", limit=limits.rows)
-    if size > limits.inflated:
-        problems.stop("workbook_too_large", limit=limits.inflated)
+    if size > limits.unpacked_bytes:
+        problems.stop("workbook_too_large", limit=limits.unpacked_bytes)
 
 
-def _table(batches: Iterable[Any], problems: Problems, limits: Limits) -> Node:
+def _read_batches(batches: Iterable[Any], problems: Problems, limits: Limits) -> Node:
+    """Build a list node of all rows. Drops pandas' default row numbers; reports binary columns, whose values become
+    null."""
     builder = TreeBuilder(problems, limits)
     nodes: list[Node] = []
     size = 0
-    binary: set[str] = set()
+    binary_columns: set[str] = set()
     for batch in batches:
         # A damaged text offset would read outside the buffer and crash the process.
         batch.validate(full=True)
@@ -70,13 +73,15 @@ def _table(batches: Iterable[Any], problems: Problems, limits: Limits) -> Node:
         _check_size(len(nodes) + batch.num_rows, size, problems, limits)
         for row in _rows(batch):
             builder.restart()
-            entries = {name: value for name, value in row.items() if name != _INDEX or value != len(nodes)}
-            binary |= {name for name, value in entries.items() if isinstance(value, bytes)}
+            entries = {
+                name: value for name, value in row.items() if name != _PANDAS_INDEX_COLUMN or value != len(nodes)
+            }
+            binary_columns |= {name for name, value in entries.items() if isinstance(value, bytes)}
             _feed(builder, entries, len(nodes) + 1)
             assert builder.root is not None  # noqa: S101  -- tells the type checker
             nodes.append(builder.root)
-    if binary:
-        problems.remark("columns_not_read", columns=", ".join(sorted(binary)))
+    if binary_columns:
+        problems.remark("columns_not_read", columns=", ".join(sorted(binary_columns)))
     return Node(NodeKind.LIST, nodes, 1)
 
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from evaluation.core.scales import Scale
 from evaluation.formats.answer_rows import AnswerFile, answer_file
-from evaluation.formats.columnar import ARROW, PARQUET, read_columnar
+from evaluation.formats.columnar import ARROW_MAGIC, PARQUET_MAGIC, read_columnar
 from evaluation.formats.label_studio import read_annotations
 from evaluation.formats.question_rows import QuestionFile, question_file
 from evaluation.formats.rating_rows import RatingFile, rating_file
@@ -107,9 +107,9 @@ def sniff(data: bytes, name: str, problems: Problems, limits: Limits) -> Sniffed
     if not data.strip():
         problems.stop("file_empty")
     named_format = _EXTENSIONS.get(file_extension(name), "")
-    if data.startswith(PARQUET):
+    if data.startswith(PARQUET_MAGIC):
         return SniffedFile(FileFormat.PARQUET, "", "")
-    if data.startswith(ARROW):
+    if data.startswith(ARROW_MAGIC):
         return SniffedFile(FileFormat.ARROW, "", "")
     if named_format == FileFormat.XLSX and data.startswith(b"PK\x03\x04"):
         return SniffedFile(FileFormat.XLSX, "", "")
@@ -131,7 +131,15 @@ def sniff(data: bytes, name: str, problems: Problems, limits: Limits) -> Sniffed
 
 def is_binary(head: bytes) -> bool:
     """Return whether a file head is not UTF-8 text or belongs to a refused format."""
-    signatures = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0", PARQUET, *ARROW, *_ARCHIVES, *_UNICODE_BOMS)
+    signatures = (
+        b"PK\x03\x04",
+        b"PK\x05\x06",
+        b"\xd0\xcf\x11\xe0",
+        PARQUET_MAGIC,
+        *ARROW_MAGIC,
+        *_ARCHIVES,
+        *_UNICODE_BOMS,
+    )
     return head.startswith(signatures) or b"%PDF" in head[:1024] or b"\x00" in head
 
 

@@ -185,7 +185,7 @@ class AnswerStream(_RowStream):
             tree = read_record_tree(self.read_all(), self.problems, ANSWER_FORMATS, self.limit)
             tree = apply_shape(tree, ANSWERS, self._shape, self.problems)
             rows, set_metadata = find_rows(tree.root, ("answers", "results"), self.problems)
-            self.at = self.size
+            self.bytes_read = self.size
             yield from filter(None, map(reader.read, rows.elements))
         else:
             yield from filter(None, map(reader.read, self._nodes(file_format, self.problems)))

@@ -176,8 +176,8 @@ def _check_archive(data: bytes, problems: Problems, limits: Limits) -> None:
     """Refuse archive bombs and entity declarations before any XML is parsed."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
-        if len(members) > limits.members or sum(member.file_size for member in members) > limits.inflated:
-            problems.stop("workbook_too_large", limit=limits.inflated)
+        if len(members) > limits.members or sum(member.file_size for member in members) > limits.unpacked_bytes:
+            problems.stop("workbook_too_large", limit=limits.unpacked_bytes)
         for member in members:
             if not member.filename.endswith((".xml", ".rels")):
                 continue

@@ -173,8 +173,8 @@ class Limits:
     """Limits of one file.
 
     ``bytes``: file size. ``depth``: nested lists and maps. ``nodes``: values without keys. ``field_length``: characters
-    of a text. ``rows``, ``columns``: of a table. ``inflated``: unpacked bytes of a workbook. ``members``: files in it.
-    """
+    of a text. ``rows``, ``columns``: of a table. ``unpacked_bytes``: of a workbook or columnar file. ``members``: files
+    in a workbook."""
 
     bytes: int = MAX_BYTES
     depth: int = 32
@@ -182,7 +182,7 @@ class Limits:
     field_length: int = 1_000_000
     rows: int = 500_000
     columns: int = 100
-    inflated: int = 10 * MAX_BYTES
+    unpacked_bytes: int = 10 * MAX_BYTES
     members: int = 1_000
 
 

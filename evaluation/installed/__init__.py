@@ -1,7 +1,7 @@
 """The product as an installed package.
 
 A wheel puts the top-level directories of a checkout (``config``, ``contrib``, ``templates``, ``static``, ``locale``)
-here, so that it owns no other top-level name, and makes them importable. Servers and tools use
+here instead of at the top level, and makes them importable. Servers and tools use
 ``DJANGO_SETTINGS_MODULE=evaluation.installed.settings`` and ``evaluation.installed.wsgi:application``. Nothing in the
 product imports this package."""
 

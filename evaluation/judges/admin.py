@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access
-from evaluation.accounts.access import person
+from evaluation.accounts.access import signed_in_user
 from evaluation.accounts.role_admin import ReadOnlyAdmin, SaveAndTryAdmin
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError, InvalidFile, UnknownName
@@ -86,8 +86,8 @@ class EndpointForm(forms.ModelForm):
         url: str = self.cleaned_data["base_url"]
         try:
             AllowList(settings.CONCORD_JUDGE_ORIGINS).check(url)
-        except DomainError as refused:
-            raise forms.ValidationError(explain_refusal(refused)) from refused
+        except DomainError as refusal:
+            raise forms.ValidationError(explain_refusal(refusal)) from refusal
         return url
 
     def clean_key_env(self) -> str:
@@ -129,7 +129,7 @@ class EndpointAdmin(SaveAndTryAdmin):
     """Servers of judges and embeddings."""
 
     path = ""
-    view = add = change = Action.ADMINISTER
+    view_action = add_action = change_action = Action.ADMINISTER
     form = EndpointForm
     list_display = ("name", "base_url", "key_env", "has_stored_key", "max_concurrency", "batches", "cooldown_until")
     readonly_fields = ("has_stored_key", "tried_by")
@@ -180,7 +180,7 @@ LANGUAGES = [("en", _("English")), ("ko", _("Korean"))]
 class VersionAdmin(ReadOnlyAdmin):
     """Admin of immutable versions. Adding creates the next version; ``?from=ID`` starts from an earlier one."""
 
-    add = Action.EVALUATE
+    add_action = Action.EVALUATE
     # Fieldsets of the add form.
     sections: Sections = ()
 
@@ -306,7 +306,7 @@ class JudgeForm(VersionForm):
 
 @admin.register(JudgeVersion)
 class JudgeVersionAdmin(SaveAndTryAdmin, VersionAdmin):
-    site_page = "judge"
+    site_url_name = "judge"
     form = JudgeForm
     sections = (
         (None, {"fields": ("project", "name", "endpoint", "model", "language")}),
@@ -363,10 +363,10 @@ class RubricForm(YamlForm):
         try:
             rubric = parse_rubric(self.cleaned_data["text"])
             check_draft(rubric)
-        except InvalidFile as refused:
-            raise forms.ValidationError([explain(problem) for problem in refused.problems]) from refused
-        except DomainError as refused:
-            raise forms.ValidationError(explain_refusal(refused)) from refused
+        except InvalidFile as refusal:
+            raise forms.ValidationError([explain(problem) for problem in refusal.problems]) from refusal
+        except DomainError as refusal:
+            raise forms.ValidationError(explain_refusal(refusal)) from refusal
         except UnknownName as unknown:
             raise forms.ValidationError(translate_parser_message(str(unknown))) from unknown
         return rubric
@@ -386,13 +386,13 @@ class RubricVersionAdmin(VersionAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Rubrics visible in the user's projects."""
-        own_projects = access.projects_with(request.user, self.view).values_list("pk", flat=True)
+        own_projects = access.projects_with(request.user, self.view_action).values_list("pk", flat=True)
         rows: QuerySet[Any] = super().get_queryset(request)
         return rows.exclude(pk__in=foreign_rubrics(own_projects).values("pk"))
 
     def build_version(self, request: HttpRequest, form: Any) -> RubricVersion:
         cleaned = form.cleaned_data
-        return draft(cleaned["project"], cleaned["text"], by=person(request), note=cleaned["note"])
+        return draft(cleaned["project"], cleaned["text"], by=signed_in_user(request), note=cleaned["note"])
 
     def initial_values(self, row: RubricVersion) -> dict[str, Any]:
         return {"text": rubric_yaml(row.rubric), "project": row.project_id}
@@ -436,12 +436,12 @@ class RubricVersionAdmin(VersionAdmin):
         try:
             reason = request.POST.get("reason", "")
             if request.POST.get("do") == "retire":
-                event = retire(judge, row.family, by=person(request), reason=reason)
+                event = retire(judge, row.family, by=signed_in_user(request), reason=reason)
             else:
-                event = activate(row, judge, by=person(request), reason=reason)
+                event = activate(row, judge, by=signed_in_user(request), reason=reason)
             messages.success(request, str(event))
-        except DomainError as refused:
-            messages.error(request, explain_refusal(refused))
+        except DomainError as refusal:
+            messages.error(request, explain_refusal(refusal))
         return HttpResponseRedirect(reverse("admin:evaluation_rubricversion_change", args=[pk]))
 
 

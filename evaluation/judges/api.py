@@ -12,7 +12,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.serializers import BooleanField, CharField, IntegerField, ModelSerializer
 
-from evaluation.accounts.access import Person, fetch, projects_with
+from evaluation.accounts.access import UserOrAnonymous, fetch, projects_with
 from evaluation.core.errors import InvalidFile
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import MAX_REASON_LENGTH, activate, draft, propose, retire
@@ -106,18 +106,18 @@ class JudgeViewSet(RowsViewSet):
     filterset_class = NameInProjectFilter
 
 
-def _visible_rubrics(user: Person) -> QuerySet[RubricVersion]:
+def _visible_rubrics(user: UserOrAnonymous) -> QuerySet[RubricVersion]:
     projects = list(projects_with(user, Action.VIEW).values_list("pk", flat=True))
     if not projects:
         return RubricVersion.objects.none()
     return RubricVersion.objects.exclude(pk__in=foreign_rubrics(projects).values("pk"))
 
 
-def _rubric_lookup(action: Action) -> Callable[[Person, int], RubricVersion]:
+def _rubric_lookup(action: Action) -> Callable[[UserOrAnonymous, int], RubricVersion]:
     """Lookup of a version for users who have the permission in any project. The judge decides which project is
     checked."""
 
-    def find(user: Person, pk: int) -> RubricVersion:
+    def find(user: UserOrAnonymous, pk: int) -> RubricVersion:
         version = _visible_rubrics(user).filter(pk=pk).first()
         if version is None:
             raise Http404
@@ -151,8 +151,8 @@ class RubricViewSet(RowsViewSet):
         project = project_for(request_user(request), data["project"])
         try:
             rubric = parse_rubric(data["text"])
-        except InvalidFile as refused:
-            raise ValidationError({"text": [explain(problem) for problem in refused.problems]}) from refused
+        except InvalidFile as refusal:
+            raise ValidationError({"text": [explain(problem) for problem in refusal.problems]}) from refusal
         return draft(project, rubric, by=request_user(request), note=data["note"])
 
     @detail_view(RubricStandingSerializer, pages=PagesOldestFirst)

@@ -50,9 +50,8 @@ def choose_embedding(judge: JudgeVersion | None, requested: str = "") -> Embeddi
     else ``None``.
 
     :raises UnknownName: for a name that no embedding endpoint has.
-    :raises DomainError: ``local_model_unreadable`` for a folder without a model; ``no_local_model`` and ``feature_off`` if
-    the
-        local model is requested but unavailable."""
+    :raises DomainError: ``local_model_unreadable`` for a folder without a model; ``no_local_model`` and ``feature_off``
+    if the local model is requested but unavailable."""
     if requested == NONE:
         return None
     endpoints = Endpoint.objects.exclude(embedding_model="").order_by("name")
@@ -87,10 +86,8 @@ def embedder_of(choice: EmbeddingChoice) -> Embedder:
     """Embedder of a run, a context manager.
 
     :raises DomainError: ``origin_not_allowed``, ``key_missing``, ``key_unreadable``, ``embedding_changed`` if the
-    endpoint's
-        model or the local files have changed, ``local_model_unreadable``, ``semantic_not_installed`` and
-        ``feature_off``
-        for a local model."""
+    endpoint's model or the local files have changed, ``local_model_unreadable``, ``semantic_not_installed`` and
+    ``feature_off`` for a local model."""
     if choice.endpoint is None:
         return _require_local_models().open_embedder(choice)
     endpoint = Endpoint.objects.get(pk=choice.endpoint)

@@ -35,11 +35,11 @@ class PreflightStore(Protocol):
     @property
     def run_id(self) -> int | None: ...
 
-    def tries(self) -> int:
+    def attempt_count(self) -> int:
         """Number of attempts since a person started the work."""
 
-    def keep(self, result: ProbeResult, wait: float | None) -> None:
-        """Store the findings; ``wait`` is in seconds until the next attempt."""
+    def save_result(self, result: ProbeResult, wait_seconds: float | None) -> None:
+        """Store the result; ``wait_seconds`` is the time until the next attempt."""
 
     def stop(self, reason: str) -> None:
         """Stop the work until a person intervenes."""
@@ -47,7 +47,7 @@ class PreflightStore(Protocol):
 
 def pin_judge(
     judge: JudgeVersion,
-    pins: PreflightStore,
+    store: PreflightStore,
     deadline: float,
     rng: random.Random,
     heartbeat: Callable[[], None] = lambda: None,
@@ -57,30 +57,30 @@ def pin_judge(
     ``deadline`` is in monotonic seconds; ``heartbeat`` is called about once a second while waiting."""
     if judge.endpoint is None:
         raise ValueError("a judge without an endpoint is not checked")
-    with SingleCalls(judge.endpoint, pins.run_id, heartbeat, project_id=judge.project_id) as calls:
-        return _pin_until(judge, pins, deadline, rng, calls)
+    with SingleCalls(judge.endpoint, store.run_id, heartbeat, project_id=judge.project_id) as calls:
+        return _pin_until(judge, store, deadline, rng, calls)
 
 
 def _pin_until(
-    judge: JudgeVersion, pins: PreflightStore, deadline: float, rng: random.Random, calls: SingleCalls
+    judge: JudgeVersion, store: PreflightStore, deadline: float, rng: random.Random, calls: SingleCalls
 ) -> bool:
-    attempts = retry_on_db_error(pins.tries)
+    attempts = retry_on_db_error(store.attempt_count)
     while time.monotonic() < deadline:
         try:
             client = client_of(judge)
-        except DomainError as refused:
-            retry_on_db_error(partial(pins.stop, refused.code))
+        except DomainError as refusal:
+            retry_on_db_error(partial(store.stop, refusal.code))
             return False
         if calls.wait(deadline):
             return False
         result = probe_endpoint(client, judge, calls)
         attempts += 1
-        wait_seconds = _wait(result, attempts, rng)
-        retry_on_db_error(partial(pins.keep, result, wait_seconds))
+        wait_seconds = _seconds_until_retry(result, attempts, rng)
+        retry_on_db_error(partial(store.save_result, result, wait_seconds))
         if result.outcome == Outcome.OK:
             return True
         if wait_seconds is None:
-            retry_on_db_error(partial(pins.stop, result.reason))
+            retry_on_db_error(partial(store.stop, result.reason))
             return False
         if wait_seconds > MAX_WORKER_WAIT_SECONDS or time.monotonic() + wait_seconds > deadline:
             return False
@@ -93,9 +93,9 @@ def probe_endpoint(client: JudgeClient, judge: JudgeVersion, calls: SingleCalls)
     provider = provider_of(judge)
 
     async def run_probe() -> ProbeResult:
-        async with client as opened:
+        async with client as open_client:
             return await probe_judge(
-                opened,
+                open_client,
                 judge.model,
                 judge.params,
                 require_logprobs=judge.expects,
@@ -109,7 +109,7 @@ def probe_endpoint(client: JudgeClient, judge: JudgeVersion, calls: SingleCalls)
 
 
 def pinned_columns(
-    judge: JudgeVersion, result: ProbeResult, wait: float | None, extra_hash_parts: Sequence[object] = ()
+    judge: JudgeVersion, result: ProbeResult, wait_seconds: float | None, extra_hash_parts: Sequence[object] = ()
 ) -> dict[str, Any]:
     """Columns of a ``PreflightRow``. ``extra_hash_parts`` enter the hash of the pinned judge."""
     succeeded = result.outcome == Outcome.OK
@@ -124,31 +124,31 @@ def pinned_columns(
         "usage": result.has_usage if succeeded else None,
         "logprobs": result.logprobs,
         "calls": len(result.probes),
-        "cost": total_cost(judge, [attempt.reply for attempt in result.probes]),
-        "retry_at": Now() + timedelta(seconds=wait) if wait else None,
-        "detail": [_call_record(judge, attempt) for attempt in result.probes],
+        "cost": total_cost(judge, [probe.reply for probe in result.probes]),
+        "retry_at": Now() + timedelta(seconds=wait_seconds) if wait_seconds else None,
+        "detail": [_call_record(judge, probe) for probe in result.probes],
     }
 
 
-def _wait(result: ProbeResult, tries: int, rng: random.Random) -> float | None:
+def _seconds_until_retry(result: ProbeResult, attempts: int, rng: random.Random) -> float | None:
     """Seconds until the next attempt; ``None`` if there is none."""
     if result.outcome in {Outcome.OK, NO_RESPONSE_FORMAT, NO_LOGPROBS}:
         return None
     outcome = Outcome(result.outcome)
-    decision = decide(outcome, tries, result.last.retry_after, rng, earlier=[outcome] * (tries - 1))
+    decision = decide(outcome, attempts, result.last.retry_after, rng, earlier=[outcome] * (attempts - 1))
     return decision.seconds if isinstance(decision, Retry | Defer) else None
 
 
-def _call_record(judge: JudgeVersion, attempt: Probe) -> dict[str, object]:
-    """Record of one call; its text only if it was not a verdict."""
-    reply, cost = attempt.reply, total_cost(judge, [attempt.reply])
+def _call_record(judge: JudgeVersion, probe: Probe) -> dict[str, object]:
+    """Record of one call, with the reply's text if the call failed."""
+    reply, cost = probe.reply, total_cost(judge, [probe.reply])
     record: dict[str, object] = {
-        "rung": attempt.response_format,
-        "logprobs_asked": attempt.logprobs_requested,
-        "outcome": attempt.outcome,
+        "rung": probe.response_format,
+        "logprobs_asked": probe.logprobs_requested,
+        "outcome": probe.outcome,
         **{name: getattr(reply, name) for name in _STORED_FIELDS},
         "cost": None if cost is None else str(cost),
     }
-    if attempt.outcome is Outcome.OK:
+    if probe.outcome is Outcome.OK:
         return record
     return {**record, "said": quote_server_message(reply), "raw": reply.raw[:_MAX_RAW]}

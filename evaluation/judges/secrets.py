@@ -62,8 +62,8 @@ _KEY_VARIABLE = re.compile(r"CONCORD_KEY_[A-Z0-9_]{1,80}")
 
 
 def may_hold_key(variable: str) -> bool:
-    """Whether an endpoint may name this environment variable (or none) as its key. Other variables are refused, because
-    an endpoint could otherwise send the signing key or the database password to a foreign server."""
+    """Return whether an endpoint may name this environment variable (or none) as its key. Other variables are refused,
+    because an endpoint could otherwise send the signing key or the database password to a foreign server."""
     return not variable or bool(_KEY_VARIABLE.fullmatch(variable))
 
 

@@ -137,7 +137,8 @@ def judge_names(project: Project) -> list[str]:
 def default_judge(project: Project) -> str:
     """Name of the judge used if none is named: the project's default, else its only judge, else the offline baseline.
 
-    :raises DomainError: ``judge_needed`` if there are several and no default: an added judge must not change what a gate
+    :raises DomainError: ``judge_needed`` if there are several and no default: an added judge must not change what a
+    gate
         measures or costs."""
     if project.default_judge:
         return project.default_judge
@@ -190,8 +191,7 @@ def jury_row(project: Project, members: Sequence[JudgeVersion], rule: JuryRule) 
     """Judge that combines these judges by the rule.
 
     :raises DomainError: ``jury_too_small`` for fewer than two different judges or a nested jury, ``jury_languages`` if
-    their
-        rubric languages differ."""
+    their rubric languages differ."""
     names = sorted({str(member) for member in members})
     if len(names) < 2 or any(member.is_jury for member in members):
         raise DomainError("jury_too_small")

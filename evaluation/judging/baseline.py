@@ -155,8 +155,8 @@ _RELEVANT_SHARE, _ON_TOPIC_SHARE = 0.5, 0.6
 
 
 def is_relevant(passage: str, question: QuestionSpec) -> bool:
-    """Whether a passage contains half of the words of a reference sentence, else a required point, else most of the
-    question's words."""
+    """Return whether a passage contains half of the words of a reference sentence, else a required point, else most of
+    the question's words."""
     passage_words = content_words(passage)
     if question.references:
         word_lists = (

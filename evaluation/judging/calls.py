@@ -362,8 +362,9 @@ def _stem_and_version(name: str) -> tuple[str, str]:
 
 
 def is_other_model(requested: str, returned: str) -> bool:
-    """Whether a server answered with another model than requested. An alias (``gpt-4o``, ``mistral-large-latest``)
-    matches any of its dated versions; two different versions do not match. An empty returned name is accepted."""
+    """Return whether a server answered with another model than requested. An alias (``gpt-4o``,
+    ``mistral-large-latest``) matches any of its dated versions; two different versions do not match. An empty
+    returned name is accepted."""
     if not returned or requested.casefold() == returned.casefold():
         return False
     (stem, version), (other_stem, other_version) = _stem_and_version(requested), _stem_and_version(returned)

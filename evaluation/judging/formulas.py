@@ -283,7 +283,7 @@ class LengthBias:
 
     @property
     def notable(self) -> bool:
-        """Whether scores rise with length clearly beyond chance."""
+        """Return whether scores rise with length clearly beyond chance."""
         return self.low > NOTABLE_CORRELATION
 
 

@@ -45,12 +45,12 @@ class PromptText:
             yield from (piece for piece in _korean_pieces(" ".join(words)) if piece in self.korean_windows)
 
     def repeats_short_text(self, text: str) -> bool:
-        """Whether the prompt repeats a whole text that is shorter than a quotation."""
+        """Return whether the prompt repeats a whole text that is shorter than a quotation."""
         words = _words(text)
         return MIN_WORDS <= len(words) < QUOTATION_WORDS and f" {' '.join(words)} " in self.spaced_words
 
     def names_id(self, token: str) -> bool:
-        """Whether the prompt contains an id as a whole token."""
+        """Return whether the prompt contains an id as a whole token."""
         return bool(re.search(rf"(?<!\w){re.escape(_normalize(token))}(?!\w)", self.text))
 
 
@@ -63,7 +63,7 @@ def repeats_material(
     levels: Collection[str] = (),
     open_texts: Iterable[str] = (),
 ) -> bool:
-    """Whether a prompt contains eight consecutive words (Korean: 20 characters) of a text, or three ids as whole
+    """Return whether a prompt contains eight consecutive words (Korean: 20 characters) of a text, or three ids as whole
     tokens. Texts shorter than that count as ids.
 
     ``levels`` of scales, passages of the ``shipped`` prompt and passages of ``open_texts`` are not counted."""

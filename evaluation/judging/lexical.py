@@ -195,22 +195,23 @@ _SHORT_SENTENCES = 2
 
 
 def is_refusal(text: str) -> bool:
-    """Whether the text says that the answer is unknown: in its first sentence, or anywhere in at most two sentences."""
+    """Return whether the text says that the answer is unknown: in its first sentence, or anywhere in at most two
+    sentences."""
     return any(states_ignorance(part) for part in _decisive_sentences(text))
 
 
 def is_denial(text: str) -> bool:
-    """Whether the text refuses, or says in its decisive sentences that the subject does not exist."""
+    """Return whether the text refuses, or says in its decisive sentences that the subject does not exist."""
     return any(states_ignorance(part) or _NOT_THERE.search(part) for part in _decisive_sentences(text))
 
 
 def states_ignorance(sentence: str) -> bool:
-    """Whether a sentence says that something is unknown or not in the sources."""
+    """Return whether a sentence says that something is unknown or not in the sources."""
     return bool(_NOT_KNOWN.search(sentence))
 
 
 def contains_negation(text: str) -> bool:
-    """Whether the text contains any negation."""
+    """Return whether the text contains any negation."""
     return any(pattern.search(text) for pattern in (_NEGATION, _NOT_KNOWN, _NOT_THERE))
 
 

@@ -61,7 +61,7 @@ def level_probabilities(
 
 
 def are_digits(levels: Collection[object]) -> bool:
-    """Whether every level is a single digit."""
+    """Return whether every level is a single digit."""
     return bool(levels) and all(level in range(10) and not isinstance(level, bool) for level in levels)
 
 
@@ -114,8 +114,8 @@ def with_logprobs(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def has_digit_levels(metric: RubricMetric) -> bool:
-    """Whether an expected level exists: all levels are single digits. Labels, decimals and computed scores are taken as
-    given."""
+    """Return whether an expected level exists: all levels are single digits. Labels, decimals and computed scores are
+    taken as given."""
     return bool(metric.levels) and are_digits(metric.read_scale().levels)
 
 

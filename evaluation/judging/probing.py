@@ -86,7 +86,7 @@ class ProbeResult:
 
     @property
     def has_usage(self) -> bool:
-        """Whether the last reply reports its token usage."""
+        """Return whether the last reply reports its token usage."""
         return self.last.tokens_in is not None and self.last.tokens_out is not None
 
 
@@ -132,7 +132,7 @@ class _ProbeSession:
         return plain
 
     async def is_final(self, failed: Probe) -> bool:
-        """Whether no other format can succeed after this failure."""
+        """Return whether no other format can succeed after this failure."""
         if failed.outcome in _ANSWERED:
             return False
         if failed.outcome in _FINAL_OUTCOMES or failed.reply.retry_after is not None:

@@ -1,7 +1,7 @@
-"""Request a model to rewrite the texts of a rubric from cases on which judge and experts differ.
+"""Asks a model to rewrite the texts of a rubric, given cases on which judge and experts differ.
 
-The model writes a critique, then a new instruction and new questions. Its reply is untrusted like any draft: names,
-levels, labels and steps stay those of the rubric, and the version has no effect before it is accepted."""
+The model writes a critique, then a new instruction and new questions. Its reply is untrusted, like any draft: names,
+levels, labels and steps of the rubric stay, and the new version has no effect until it is accepted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evaluation.judging.rubric import TEXT, Level, Rubric, RubricMetric, object_
 
 # The reply must hold a whole rubric.
 MIN_OUTPUT_TOKENS = 8_000
-_BUDGETS = ("max_tokens", "max_completion_tokens")
+_TOKEN_LIMIT_PARAMETERS = ("max_tokens", "max_completion_tokens")
 _WRITER = Rubric(
     family="rewriting",
     version=1,
@@ -41,7 +41,7 @@ _WRITER = Rubric(
         RubricMetric(name="rubric", question="-", levels=(Level(value=0, text="-"), Level(value=1, text="-"))),
     ),
 )  # fmt: skip
-_QUESTION, _ANSWER = QuestionSpec(id="rewriting", category="", text="-"), AnswerSpec("-")
+_PLACEHOLDER_QUESTION, _PLACEHOLDER_ANSWER = QuestionSpec(id="rewriting", category="", text="-"), AnswerSpec("-")
 
 
 def rewriting_call(
@@ -52,7 +52,7 @@ def rewriting_call(
     parameters: Mapping[str, Any],
     response_format: ResponseFormat,
 ) -> JudgeCall:
-    """Request to rewrite a rubric from these cases."""
+    """Build the request to rewrite a rubric, given these cases."""
     rubric_block = {
         "language": rubric.language,
         "instruction": rubric.instruction,
@@ -63,14 +63,16 @@ def rewriting_call(
     request = JudgeRequest(
         blocks={"rubric": rubric_block, "cases": list(cases)}, schema=schema, all_parts_required=True
     )
-    budgets = {name: max(int(parameters[name]), MIN_OUTPUT_TOKENS) for name in _BUDGETS if name in parameters}
+    token_limits = {
+        name: max(int(parameters[name]), MIN_OUTPUT_TOKENS) for name in _TOKEN_LIMIT_PARAMETERS if name in parameters
+    }
     return judge_call(
         _WRITER,
-        _QUESTION,
-        _ANSWER,
+        _PLACEHOLDER_QUESTION,
+        _PLACEHOLDER_ANSWER,
         request,
         model=model,
-        parameters={**parameters, **budgets},
+        parameters={**parameters, **token_limits},
         response_format=response_format,
     )
 

@@ -57,7 +57,7 @@ def integer_schema(values: Sequence[int]) -> dict[str, Any]:
 
 
 def conforms(value: Any, schema: Schema) -> bool:
-    """Whether a JSON value matches the schema. ``true`` is not a number, and ``4.0`` is not an integer."""
+    """Return whether a JSON value matches the schema. ``true`` is not a number, and ``4.0`` is not an integer."""
     if "enum" in schema:
         return any(value == allowed and type(value) is type(allowed) for allowed in schema["enum"])
     match schema.get("type"):

@@ -20,7 +20,7 @@ stale: change the metric, not the page.
 A metric gives each answer a result that is *scored*, *not applicable* with a reason, or *failed* with a reason. A
 failure is never a number. "Needs" names what the question, the answer or the system must bring for the metric to
 apply; "sees" what a judge is shown beside it where it is there. Question and answer are always seen. "Source" is the
-document the metric comes from, numbered as in the profiles.
+kind of evaluation it comes from ([sources](sources.md)).
 
 이 문서는 레지스트리에서 생성하며(`python -m evaluation.management.metrics_page`), 낡으면 테스트가 실패합니다. 문서가
 아니라 지표를 고치십시오. 지표는 답변마다 점수, 해당 없음(이유와 함께), 실패(이유와 함께) 가운데 하나를 내며, 실패는

@@ -224,7 +224,7 @@ PROBLEM_MESSAGES = {
     "check_not_built_in": _("Checks that only a profile can define: %(checks)s."),
     "check_phrases_missing": _(
         "%(rows)s question(s) with the check should_correct_premise have no check_phrases. An answer passes if it "
-        "names 미래에셋, as in source 000. For any other correction, add check_phrases with its words."
+        "names 미래에셋, as in the profile graphrag. For any other correction, add check_phrases with its words."
     ),
     "hops_kept": _("“hops” of %(rows)s question(s) is a list of paths, not a number: kept as metadata."),
     "ids_derived": _("%(rows)s question(s) got an id derived from category and text."),

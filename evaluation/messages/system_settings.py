@@ -99,7 +99,7 @@ PROBLEMS = {
 }
 
 
-def explain_setting(problem: SettingProblem) -> str:
+def explain_setting_problem(problem: SettingProblem) -> str:
     """Translated message of an invalid setting; the parser's message if it has none."""
     sentence = PROBLEMS.get(problem.code)
     params = {

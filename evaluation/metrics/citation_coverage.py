@@ -14,12 +14,12 @@ from evaluation.metrics.normalise import content_tokens, fold, fold_with_lines, 
 
 _SHARED_WORDS, _SHARED_CHARACTERS = 5, 20
 _MIN_DICE, _MIN_SHARED_PAIRS = 0.3, 4
-_BRACKETED = re.compile(r"\[([^\]\n]{1,200})\]|\(((?:출처|source)[^)\n]{1,200})\)")
-_KIND = (
+_BRACKET = re.compile(r"\[([^\]\n]{1,200})\]|\(((?:출처|source)[^)\n]{1,200})\)")
+_SOURCE_WORD = (
     r"(?:출처|문서|문단|자료|근거|참고|청크|(?:source|document|doc|passage|chunk|context|reference|ref)s?)\.?\s?:?\s?"
 )
-_COUNTED = rf"(?:{_KIND})?#?\d{{1,6}}번?(?:\s?[-~]\s?\d{{1,6}}번?)?"
-_LISTED = re.compile(rf"\^?[\s,]*{_COUNTED}(?:(?:[\s,;&·]|및|and)+{_COUNTED})*[\s,]*")
+_NUMBERED_SOURCE = rf"(?:{_SOURCE_WORD})?#?\d{{1,6}}번?(?:\s?[-~]\s?\d{{1,6}}번?)?"
+_SOURCE_LIST = re.compile(rf"\^?[\s,]*{_NUMBERED_SOURCE}(?:(?:[\s,;&·]|및|and)+{_NUMBERED_SOURCE})*[\s,]*")
 _NUMBER_RANGE = re.compile(r"(\d{1,6})(?:번?\s?[-~]\s?(\d{1,6}))?")
 
 
@@ -70,20 +70,20 @@ def _usage(text: str, words: Sequence[str], answer_pairs: Sequence[frozenset[str
     """Use of a passage that the answer does not name: ``words``, ``characters``, ``reworded``, or an empty string."""
     passage_tokens = content_tokens(context.text)
     length = min(_SHARED_WORDS, len(passage_tokens))
-    if length and _runs(passage_tokens, length) & _runs(words, length):
+    if length and _ngrams(passage_tokens, length) & _ngrams(words, length):
         return "words"
-    if _runs(folded(context.text), _SHARED_CHARACTERS) & _runs(text, _SHARED_CHARACTERS):
+    if _ngrams(folded(context.text), _SHARED_CHARACTERS) & _ngrams(text, _SHARED_CHARACTERS):
         return "characters"
     return "reworded" if _is_reworded(answer_pairs, context.text) else ""
 
 
 def _is_reworded(answer_pairs: Sequence[frozenset[str]], passage: str) -> bool:
-    """Whether a Korean sentence of the answer rewords one of the passage: the Dice coefficient of their syllable pairs
-    is at least .3. For the rationale and accuracy see docs/decisions/0012."""
+    """Return whether a Korean sentence of the answer rewords one of the passage: the Dice coefficient of their syllable
+    pairs is at least .3. For the rationale and accuracy see docs/decisions/0012."""
     overlaps = (
-        (len(answer_set & passage_set), len(answer_set) + len(passage_set))
-        for passage_set in _syllable_pairs(passage)
-        for answer_set in answer_pairs
+        (len(answer_sentence & passage_sentence), len(answer_sentence) + len(passage_sentence))
+        for passage_sentence in _syllable_pairs(passage)
+        for answer_sentence in answer_pairs
     )
     return any(shared >= _MIN_SHARED_PAIRS and 2 * shared >= _MIN_DICE * total for shared, total in overlaps)
 
@@ -92,8 +92,8 @@ def _is_reworded(answer_pairs: Sequence[frozenset[str]], passage: str) -> bool:
 def _syllable_pairs(text: str) -> tuple[frozenset[str], ...]:
     """Syllable pairs of the content words of each Hangul sentence; endings change few of them."""
     folded_lines = fold_with_lines(text)
-    lines = (folded_lines[start:end] for start, end in sentences(folded_lines))
-    return tuple(frozenset(_sentence_pairs(part)) for part in lines if any(map(is_hangul, part)))
+    sentence_texts = (folded_lines[start:end] for start, end in sentences(folded_lines))
+    return tuple(frozenset(_sentence_pairs(sentence)) for sentence in sentence_texts if any(map(is_hangul, sentence)))
 
 
 def _sentence_pairs(sentence: str) -> Iterator[str]:
@@ -113,25 +113,25 @@ def passage_mentions(text: str, contexts: Sequence[ContextSpec]) -> list[Passage
     """Brackets that name passages by id, source or number from 1: ``[2]``, ``[1, 3]``, ``[1-3]``, ``[doc 2]``, ``(출처
     2)``, ``(출처: 학칙)``. Each number of a bracket gets its own span. The first number of a range covers all passages
     but the last."""
-    view = fold(text)
+    folded_text = fold(text)
     names = [[name for name in (folded(context.chunk_id), folded(context.source)) if name] for context in contexts]
-    mentions = (mention for match in _BRACKETED.finditer(view.text) for mention in _mentions_in(match, names))
-    return [PassageMention(*view.span(mention.start, mention.end), mention.passages) for mention in mentions]
+    mentions = (mention for match in _BRACKET.finditer(folded_text.text) for mention in _mentions_in(match, names))
+    return [PassageMention(*folded_text.span(mention.start, mention.end), mention.passages) for mention in mentions]
 
 
 def _mentions_in(bracket: re.Match[str], names: Sequence[Sequence[str]]) -> list[PassageMention]:
-    inside = bracket[1] or bracket[2]
-    exact = [position for position, labels in enumerate(names) if inside.strip() in labels]
+    bracket_text = bracket[1] or bracket[2]
+    exact_positions = [position for position, labels in enumerate(names) if bracket_text.strip() in labels]
     # A passage may be called "문서 2".
-    if exact and not inside.strip().isdigit():
-        return [PassageMention(*bracket.span(), tuple(exact))]
-    numbered = _numbered_mentions(bracket, len(names)) if _LISTED.fullmatch(inside) else []
-    if len(numbered) > 1:
-        return numbered
-    positions = [*(position for mention in numbered for position in mention.passages), *exact]
+    if exact_positions and not bracket_text.strip().isdigit():
+        return [PassageMention(*bracket.span(), tuple(exact_positions))]
+    numbered_mentions = _numbered_mentions(bracket, len(names)) if _SOURCE_LIST.fullmatch(bracket_text) else []
+    if len(numbered_mentions) > 1:
+        return numbered_mentions
+    positions = [*(position for mention in numbered_mentions for position in mention.passages), *exact_positions]
     if not positions:
         positions = [
-            index for index, labels in enumerate(names) if any(_contains_word(name, inside) for name in labels)
+            index for index, labels in enumerate(names) if any(_contains_word(name, bracket_text) for name in labels)
         ]
     return [PassageMention(*bracket.span(), tuple(positions))] if positions else []
 
@@ -155,5 +155,5 @@ def _contains_word(name: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
-def _runs(items: Sequence[str], length: int) -> set[tuple[str, ...]]:
+def _ngrams(items: Sequence[str], length: int) -> set[tuple[str, ...]]:
     return {tuple(items[i : i + length]) for i in range(len(items) - length + 1)}

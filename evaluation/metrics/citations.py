@@ -81,7 +81,7 @@ def _pattern(form: str) -> re.Pattern[str]:
 
 
 def _is_whole_reference(text: str, start: int, end: int) -> bool:
-    """Whether the reference is not part of a longer word or number. Particles may follow it."""
+    """Return whether the reference is not part of a longer word or number. Particles may follow it."""
     if not is_boundary(text, start) or (text[end - 1].isdigit() and text[end : end + 1].isdigit()):
         return False
     run = hangul_run(text, end)
@@ -150,7 +150,7 @@ def _built_in_names(text: str) -> list[Reference]:
 
 
 def mentions_regulations(text: str, rules: CitationRules = DEFAULT_RULES) -> bool:
-    """Whether the text mentions regulations at all, such as 관련 규정 or a bare 규정."""
+    """Return whether the text mentions regulations at all, such as 관련 규정 or a bare 규정."""
     words = [word for word in map(folded, rules.vague or _VAGUE_MENTIONS) if word in text]
     return any(is_boundary(text, m.start()) for word in words for m in re.finditer(re.escape(word), text))
 

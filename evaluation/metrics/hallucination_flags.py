@@ -34,8 +34,8 @@ _GENERIC = frozenset(_GENERIC_LIST.split())
 
 
 def states_source_fact(sentences: Sequence[str], question: str, passages: Sequence[str]) -> bool:
-    """Whether a sentence states a fact of a passage: a shared number or article, or content words of at least five
-    syllables. Words of the question and generic words do not count."""
+    """Return whether a sentence states a fact of a passage: a shared number or article, or content words of at least
+    five syllables. Words of the question and generic words do not count."""
     asked_values, asked_words = _values(question), frozenset(content_tokens(question)) | _GENERIC
     sentence_facts = [(_values(sentence), frozenset(content_tokens(sentence))) for sentence in sentences]
     for passage in passages:

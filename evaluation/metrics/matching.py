@@ -268,7 +268,7 @@ def _number_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]
 
 
 def _is_whole(prepared: PreparedText, start: int, end: int) -> bool:
-    """Whether the span starts and ends at a number or at a token boundary."""
+    """Return whether the span starts and ends at a number or at a token boundary."""
     if not is_boundary(prepared.text, start) and not any(q.start == start for q in prepared.quantities):
         return False
     if any(q.end == end for q in prepared.quantities):

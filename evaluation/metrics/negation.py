@@ -42,12 +42,12 @@ _MAX_GAP = 2
 
 
 def holds_negation(folded: str) -> bool:
-    """Whether the text contains a negating word, so that a negated hit matches it."""
+    """Return whether the text contains a negating word, so that a negated hit matches it."""
     return bool(_KOREAN.search(folded) or _ENGLISH.search(folded))
 
 
 def is_false_negation(text: str, place: int) -> bool:
-    """Whether a negating word at ``place`` belongs to a pattern that negates nothing, such as 문제없습니다."""
+    """Return whether a negating word at ``place`` belongs to a pattern that negates nothing, such as 문제없습니다."""
     first, last = sentence_span(text, place)
     return any(match.start() <= place < match.end() for match in _NOT_NEGATING.finditer(text, first, last))
 
@@ -63,7 +63,7 @@ def _negators(sentence: str) -> tuple[tuple[int, int, bool], ...]:
 
 
 def _is_negating_morpheme(sentence: str, place: int) -> bool:
-    """Whether the analyzer assigns the syllable to a verb or adverb; true without an analyzer."""
+    """Return whether the analyzer assigns the syllable to a verb or adverb; true without an analyzer."""
     sentence_morphemes = morphemes(sentence)
     if sentence_morphemes is None:
         return True
@@ -81,7 +81,7 @@ def clause_span(text: str, place: int) -> tuple[int, int]:
 
 
 def is_negated(text: str, start: int, end: int) -> bool:
-    """Whether ``text[start:end]`` of a folded text lies in a negated clause."""
+    """Return whether ``text[start:end]`` of a folded text lies in a negated clause."""
     first, last = sentence_span(text, start)
     sentence = text[first:last]
     if not holds_negation(sentence):

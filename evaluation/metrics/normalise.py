@@ -60,7 +60,7 @@ _PARTICLES = tuple(sorted({*_CONSONANT, *_VOWEL, *_AFTER_ANY.split()}, key=len, 
 
 @lru_cache(maxsize=4096)
 def is_particle_chain(before: str, run: str, max_particles: int = _MAX_CHAIN) -> bool:
-    """Whether the Hangul ``run`` after the character ``before`` consists of one to three particles."""
+    """Return whether the Hangul ``run`` after the character ``before`` consists of one to three particles."""
     if not run or max_particles == 0:
         return not run
     final = final_consonant(before)
@@ -102,12 +102,12 @@ class Morpheme:
 
     @property
     def is_grammatical(self) -> bool:
-        """Whether it is a particle, an ending, the copula or the plural suffix."""
+        """Return whether it is a particle, an ending, the copula or the plural suffix."""
         return self.tag[0] in "JE" or self.tag == "VCP" or (self.tag == "XSN" and self.form == _PLURAL)
 
     @property
     def is_noun(self) -> bool:
-        """Whether its form equals its spelling, which is not so for irregular verbs."""
+        """Return whether its form equals its spelling, which is not so for irregular verbs."""
         return self.tag[0] == "N" or self.tag in {"SL", "SN", "XR"}
 
 
@@ -146,8 +146,8 @@ def stems(text: str) -> tuple[Morpheme, ...]:
 
 
 def only_grammar_follows(sentence: str, place: int, run_end: int) -> bool | None:
-    """Whether a morpheme ends at ``place`` and only particles and endings follow up to ``run_end``; ``None`` without an
-    analyzer."""
+    """Return whether a morpheme ends at ``place`` and only particles and endings follow up to ``run_end``; ``None``
+    without an analyzer."""
     all_morphemes = morphemes(sentence)
     if all_morphemes is None:
         return None
@@ -157,7 +157,7 @@ def only_grammar_follows(sentence: str, place: int, run_end: int) -> bool | None
 
 
 def starts_morpheme(sentence: str, place: int) -> bool:
-    """Whether a morpheme starts at ``place``; false without an analyzer."""
+    """Return whether a morpheme starts at ``place``; false without an analyzer."""
     return any(m.start == place for m in morphemes(sentence) or ())
 
 
@@ -297,7 +297,7 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 
 
 def is_hangul(character: str) -> bool:
-    """Whether the character is a Hangul syllable or letter."""
+    """Return whether the character is a Hangul syllable or letter."""
     return "가" <= character <= "힣" or "ㄱ" <= character <= "ㅣ"
 
 
@@ -305,7 +305,7 @@ _HANGUL = re.compile("[가-힣ㄱ-ㅣ]")
 
 
 def holds_hangul(text: str) -> bool:
-    """Whether the text contains a Hangul syllable or letter."""
+    """Return whether the text contains a Hangul syllable or letter."""
     return not text.isascii() and _HANGUL.search(text) is not None
 
 
@@ -320,7 +320,7 @@ def _script(character: str) -> str:
 
 
 def is_boundary(text: str, place: int) -> bool:
-    """Whether a token may start or end between ``text[place - 1]`` and ``text[place]``.
+    """Return whether a token may start or end between ``text[place - 1]`` and ``text[place]``.
 
     True at both ends of the text, beside any non-word character, and where Hangul meets Latin letters or digits
     ("200은"); false inside a run of Hangul and inside a run of letters and digits ("200tr", "2012")."""

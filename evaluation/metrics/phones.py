@@ -55,6 +55,6 @@ def _phone(text: str, match: re.Match[str]) -> Phone | None:
 
 
 def _is_span_of_years(text: str, match: re.Match[str]) -> bool:
-    """Whether it is a year range: 1600-1700 without a word such as 전화 before it."""
+    """Return whether it is a year range: 1600-1700 without a word such as 전화 before it."""
     first, second = int(match["service"]), int(match["rest"])
     return first < second <= _LAST_YEAR and not _CUE.search(text, 0, match.start())

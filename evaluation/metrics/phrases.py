@@ -106,7 +106,8 @@ def _phrase_end(text: str, first: re.Match[str], later_parts: tuple[re.Pattern[s
 
 
 def _is_standalone(text: str, match: re.Match[str]) -> bool:
-    """Whether the match starts a token, ends one (unless it ends in Hangul), and is not part of 문제없습니다 and the
+    """Return whether the match starts a token, ends one (unless it ends in Hangul), and is not part of 문제없습니다 and
+    the
     like."""
     ends_token = is_hangul(text[match.end() - 1]) or is_boundary(text, match.end())
     return ends_token and is_boundary(text, match.start()) and not is_false_negation(text, match.start())

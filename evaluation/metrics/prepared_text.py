@@ -64,7 +64,7 @@ def unit_at(text: str, place: int) -> tuple[str, int] | None:
 
 @lru_cache(maxsize=4096)
 def starts_with_counter(run: str) -> bool:
-    """Whether Hangul after a number only counts: 명, 개월간, 원으로, 여 명; not 인버스 or 선물."""
+    """Return whether Hangul after a number only counts: 명, 개월간, 원으로, 여 명; not 인버스 or 선물."""
     return bool(counter_of(run)) or run == "여"
 
 
@@ -293,7 +293,7 @@ class PreparedText:
         return self._may_negate and is_negated(self.lined, start, end)
 
     def is_cut(self, start: int, end: int) -> bool:
-        """Whether an edge of the span lies inside a number or article, so that part of a value would match."""
+        """Return whether an edge of the span lies inside a number or article, so that part of a value would match."""
         if not _NUMERIC.search(self.text, max(start - 1, 0), end + 1):
             return False
         return any(q.start < start < q.end or q.start < end < q.end for q in self.quantities)
@@ -315,7 +315,7 @@ def _overlap(quantity: Quantity, phone: Quantity) -> bool:
 
 
 def _is_amount(quantity: Quantity, phone: Quantity) -> bool:
-    """Whether the digits of a phone number are an amount: one decimal (+12.345678), or followed by a unit."""
+    """Return whether the digits of a phone number are an amount: one decimal (+12.345678), or followed by a unit."""
     is_decimal = quantity.start <= phone.start and "." in quantity.canonical
     return _overlap(quantity, phone) and (is_decimal or quantity.unit_end > phone.end)
 

@@ -272,7 +272,7 @@ def _korean_pairs() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
 
 
 def _states_fact(clauses: tuple[_Clause, ...]) -> bool:
-    """Whether a clause gives a figure or fact besides the refusal, or retracts it ("..., but it is Ottawa")."""
+    """Return whether a clause gives a figure or fact besides the refusal, or retracts it ("..., but it is Ottawa")."""
     refused_in: int | None = None
     previous = _Clause(sentence=-1)
     for clause in clauses:

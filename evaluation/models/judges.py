@@ -144,12 +144,13 @@ class JudgeVersion(AppendOnly, Authored):
 
     @property
     def is_baseline(self) -> bool:
-        """Whether this is the offline lexical baseline, which every page must label as such."""
+        """Return whether this is the offline lexical baseline, which every page must label as such."""
         return self.endpoint_id is None and not self.is_jury
 
     @property
     def expects(self) -> bool:
-        """Whether levels are expected values over their token probabilities (``evaluation.judging.logprobs``)."""
+        """Return whether levels are expected values over their token probabilities
+        (``evaluation.judging.logprobs``)."""
         return self.method == self.Method.EXPECTED
 
     @property
@@ -159,7 +160,7 @@ class JudgeVersion(AppendOnly, Authored):
 
     @property
     def is_jury(self) -> bool:
-        """Whether this is a jury, which makes no calls: its scores combine those of its members in the same run."""
+        """Return whether this is a jury, which makes no calls: its scores combine those of its members in the run."""
         return "jury" in self.params
 
 

@@ -15,11 +15,11 @@ from evaluation.storage.append_only import AppendOnly, TimestampedModel
 class WorkUnit(TimestampedModel):
     """One step of a run for one answer, with an exactly-once effect.
 
-    ``key`` folds step, question, sample, repeat and configuration into one non-null text, because a unique constraint
-    over nullable columns would not hold. ``fence`` rises with each claim, so that a worker with an expired lease cannot
-    commit. ``tries`` counts claims that did not end, before any call, so that a unit that crashes its workers is
-    parked. ``round`` counts explicit retries after failure. A ``batched`` unit has no lease: its call is in a batch of
-    the provider."""
+    ``key`` joins step, question, sample, repeat and configuration into one text, because a unique constraint over
+    nullable columns does not exclude duplicates. ``fence`` rises with each claim, so that a worker with an expired
+    lease cannot commit. ``tries`` counts claims that ended without a result. It rises with the claim, before any call,
+    so that a unit that crashes its workers is found and set aside. ``round`` counts retries that a person asked for. A
+    ``batched`` unit has no lease: its call is in a batch of the provider."""
 
     class State(models.TextChoices):
         BLOCKED = "blocked", _("waiting for another step")
@@ -93,8 +93,8 @@ class ReplyRow(AppendOnly):
 
     ``outcome`` is a name of ``evaluation.network.outcomes``, ``not_sent`` for a claim returned unused, or ``cached``
     for a reply taken from an earlier identical call. Unknown tokens and costs are null, never 0. ``cost`` is in US
-    dollars; ``saved`` is the cost of the earlier call of a ``cached`` reply. ``chances`` are the token probabilities of
-    the levels at each score's position, null if not requested or not returned."""
+    dollars; ``saved`` is the cost of the earlier call of a ``cached`` reply. ``chances`` holds, for each score in the
+    reply, the probabilities of the tokens of its levels; it is null if they were not requested or not returned."""
 
     outcome = models.CharField(max_length=30)
     http_status = models.PositiveIntegerField(null=True)
@@ -161,7 +161,7 @@ class Job(TimestampedModel):
 class ImportWork(TimestampedModel):
     """Progress of a large upload: ``done`` of ``total`` (bytes during the check, answers during the import).
 
-    ``found`` and ``problems`` are the results of the check; ``answer_set`` receives the answers."""
+    ``summary`` and ``problems`` are the results of the check; ``answer_set`` receives the answers."""
 
     batch = models.OneToOneField(ImportBatch, on_delete=models.CASCADE, related_name="work")
     size = models.PositiveBigIntegerField()
@@ -175,7 +175,7 @@ class ImportWork(TimestampedModel):
 class BatchState(models.TextChoices):
     """State of a batch of calls at its provider (``contrib.batches``)."""
 
-    MADE = "made", _("being made")
+    PREPARING = "made", _("being made")
     UPLOADED = "uploaded", _("file handed over")
     CREATING = "creating", _("being created")
     SENT = "sent", _("out")
@@ -185,11 +185,12 @@ class BatchState(models.TextChoices):
 
 
 class EndpointQuotaLease(models.Model):
-    """A worker's quota of an endpoint or of a ``system`` under test.
+    """A worker's lease on a quota of an endpoint, or of a ``system`` under test.
 
-    ``places`` are concurrent calls, ``part`` is the fraction of the rates per minute (0 to 1); both add up to at most
-    the whole over all live workers. ``out`` (calls in flight) and ``limit`` (the worker's present limit) are for
-    monitoring. ``run`` is null for work outside a run, such as comparisons of pairs; ``project`` owns the calls."""
+    ``requested`` is the number of concurrent calls the worker could use, ``slots`` the number it may have. ``fraction``
+    (0 to 1) is its share of the rates per minute. Over all live workers, slots and fractions add up to at most the
+    endpoint's limits. ``in_flight`` (calls) and ``limit`` (the worker's present limit) are for monitoring. ``run`` is
+    null for work outside a run, such as comparisons of pairs; ``project`` owns the calls."""
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, null=True, related_name="shares")
     system = models.ForeignKey(System, on_delete=models.CASCADE, null=True, related_name="shares")

@@ -54,14 +54,14 @@ def parse_origin(url: str) -> Origin:
         port = parts.port
     except ValueError as error:
         raise DomainError("origin_invalid", url=url[:200]) from error
-    host = _normalize_host(parts)
+    host = _valid_host(parts)
     if parts.scheme not in _DEFAULT_PORTS or not host or "@" in parts.netloc or parts.query or parts.fragment:
         raise DomainError("origin_invalid", url=_without_userinfo(parts)[:200])
     return Origin(parts.scheme, host, _DEFAULT_PORTS[parts.scheme] if port is None else port)
 
 
-def _normalize_host(parts: SplitResult) -> str:
-    """Host in the form in which hosts are compared, a canonical address or a name; empty if invalid."""
+def _valid_host(parts: SplitResult) -> str:
+    """Host if it is a canonical address or a valid name; else an empty string."""
     host = parts.hostname or ""
     if address := _parse_address(host):
         return host if str(address) == host else ""
@@ -120,8 +120,10 @@ class AllowList:
         unwrapped = _unwrap(resolved)
         if unwrapped.is_global:
             return True
-        listed = any(unwrapped in network for network in self.networks if network.version == unwrapped.version)
-        return listed or _is_private_name(host) or _parse_address(host) == resolved
+        in_listed_network = any(
+            unwrapped in network for network in self.networks if network.version == unwrapped.version
+        )
+        return in_listed_network or _is_private_name(host) or _parse_address(host) == resolved
 
 
 def _parse_network(entry: str) -> Network:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from pydantic import ValidationError
 
-from evaluation.accounts.access import person
+from evaluation.accounts.access import signed_in_user
 from evaluation.accounts.role_admin import ReadOnlyAdmin
 from evaluation.core.errors import Problem, UnknownName
 from evaluation.core.yaml_models import validation_problems
@@ -72,7 +72,7 @@ class ProfileVersionAdmin(VersionAdmin):
     list_filter = ("project",)
 
     def build_version(self, request: HttpRequest, form: Any) -> ProfileVersion:
-        return save_profile(form.cleaned_data["project"], form.cleaned_data["text"], person(request))
+        return save_profile(form.cleaned_data["project"], form.cleaned_data["text"], signed_in_user(request))
 
     def initial_values(self, row: ProfileVersion) -> dict[str, Any]:
         return {"project": row.project_id, "text": spec_as_yaml(row.spec)}

@@ -18,7 +18,7 @@ from evaluation.metrics.catalogue import is_rule_metric
 from evaluation.profiles.spec import (
     DiagnosisTable,
     FailureRule,
-    Normalise,
+    Normalisation,
     ProfilePart,
     ProfileSpec,
     ScoreBand,
@@ -66,7 +66,7 @@ class PartMean:
 
     @property
     def too_many_failed(self) -> bool:
-        """Whether more than 10% of the expected results failed or are unconfirmed."""
+        """Return whether more than 10% of the expected results failed or are unconfirmed."""
         return round_for_comparison(lost_share(self.scored, self.failed, self.unconfirmed)) > MAX_FAILED_SHARE
 
 
@@ -94,7 +94,7 @@ def unit_scale(profile: ProfileSpec, part: ProfilePart, low: float, high: float)
     """Offset and divisor that put a value of the scale ``low..high`` on the profile's unit scale.
 
     :raises ValueError: if ``by_max`` would divide by 0 or less."""
-    if profile.normalise is Normalise.MIN_MAX:
+    if profile.normalise is Normalisation.MIN_MAX:
         return low, high - low
     top = part.top if part.top is not None else high
     if top <= 0:
@@ -306,7 +306,7 @@ class PassResult:
 
 
 def has_passing(profile: ProfileSpec) -> bool:
-    """Whether the profile decides which answers pass."""
+    """Return whether the profile decides which answers pass."""
     return bool(profile.thresholds or profile.automatic_failures)
 
 
@@ -335,8 +335,8 @@ def pass_or_fail(
 
 
 def is_axis_high(axis: TableAxis, values: Mapping[str, float | None]) -> bool | None:
-    """Whether every metric of the axis reaches its start. ``None`` (unknown) if one has no value, unless another is
-    low."""
+    """Return whether every metric of the axis reaches its start. ``None`` (unknown) if one has no value, unless another
+    is low."""
     reached = [None if (value := values.get(name)) is None else meets(value, axis.at_least) for name in axis.metrics]
     if False in reached:
         return False

@@ -258,7 +258,7 @@ ANSWER_OVERALL = MetricSpec(
 
 
 def has_answer_overall(profile: ProfileSpec) -> bool:
-    """Whether the profile scores single answers."""
+    """Return whether the profile scores single answers."""
     return profile.unit is OverallUnit.PER_ANSWER and bool(profile.parts)
 
 
@@ -371,7 +371,8 @@ def derived_results(
 
 
 def _is_ragas_profile(profile: ProfileSpec) -> bool:
-    """Whether the profile's overall score is the RAGAS score: it has that name, or weighs the same four metrics."""
+    """Return whether the profile's overall score is the RAGAS score: it has that name, or weighs the same
+    four metrics."""
     return (
         profile.report_name(OVERALL) == RAGAS_SCORE or {part.metric for part in profile.parts} == RAGAS_WEIGHTS.keys()
     )

@@ -1,5 +1,5 @@
-"""Specification of scoring profiles: metrics with weights, normalisation, treatment of missing results, and reading of
-figures (bands, automatic failures, diagnosis tables).
+"""Specification of scoring profiles: metrics with weights, normalisation, treatment of missing results, and
+interpretation of figures (bands, automatic failures, diagnosis tables).
 
 A profile is a YAML file or a row, versioned and pinned by a run. :func:`load_profile` is strict: it refuses unknown
 fields, repeated keys, aliases and weights that do not sum to 1."""
@@ -66,8 +66,8 @@ OVERALL = "overall"
 # The metric that is the overall score of the ragas profile.
 RAGAS_SCORE = "ragas_score"
 _PERCENT = 100.0
-# The metric whose flags may fail an answer.
-FLAGS = "hallucination_flags"
+# The metric whose verdicts are the flags of automatic failures.
+FLAGS_METRIC = "hallucination_flags"
 _SHIPPED = Path(__file__).parent / "shipped"
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -95,7 +95,7 @@ class ScoreBand(FrozenModel):
     above: _Finite | None = None
 
     @model_validator(mode="after")
-    def _starts_once(self) -> Self:
+    def _has_one_start(self) -> Self:
         if (self.at_least is None) == (self.above is None):
             raise ValueError(f"the band {self.name} starts either at_least somewhere or above it")
         return self
@@ -125,7 +125,7 @@ class TableAxis(FrozenModel):
 
 
 class TableCell(FrozenModel):
-    """A cell of a table: the axes that are high (the other is low), and its diagnosis."""
+    """A cell of a table: its diagnosis, and the axes that are high. The axes not listed are low."""
 
     name: _Name
     high: tuple[_Name, ...] = ()
@@ -158,9 +158,10 @@ class OverallUnit(StrEnum):
     PER_ANSWER = "per_answer"
 
 
-class Normalise(StrEnum):
-    """The scaling of values to 0 to 1: ``by_max`` is value / top (1-5 then starts at 0.2), ``min_max`` uses both
-    ends."""
+class Normalisation(StrEnum):
+    """Scaling of values to the range 0 to 1.
+
+    ``by_max`` divides by ``top``, so that a scale of 1 to 5 starts at 0.2. ``min_max`` maps both ends of the scale."""
 
     BY_MAX = "by_max"
     MIN_MAX = "min_max"
@@ -174,19 +175,22 @@ class FailureRule(StrEnum):
 
 
 class EmptyAnswerRule(StrEnum):
-    """The treatment of a part that does not apply because of the answer (no claims): it adds 0, or is left out."""
+    """Treatment of a part that cannot apply to an answer, such as one without claims: it counts as 0, or is
+    left out."""
 
     ZERO = "zero"
     LEAVE_OUT = "leave_out"
 
 
-NAMED_FIELDS = ("thresholds", "primary_judges", "report_names", "report_factors", "metric_bands")
+FIELDS_BY_METRIC = ("thresholds", "primary_judges", "report_names", "report_factors", "metric_bands")
 
 
 class ProfilePart(FrozenModel):
-    """A metric with its weight in the overall score. ``top`` is the divisor of ``by_max``, by default the scale's upper
-    end. ``otherwise`` is the metric used for answers to which it does not apply. A part with ``categories`` applies
-    only to questions of these categories."""
+    """A metric with its weight in the overall score.
+
+    ``top`` is the divisor of ``by_max``, by default the scale's upper end. ``otherwise`` is the metric that takes the
+    part's place for answers to which ``metric`` does not apply. A part with ``categories`` applies only to questions of
+    these categories."""
 
     metric: _Name
     otherwise: Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]{0,63})?$")] = ""
@@ -209,12 +213,12 @@ class ProfileSpec(FrozenModel):
     """A profile. ``parts`` and ``constant`` make the overall score; a profile without parts has none.
 
     ``requires`` are metrics without which an answer has no overall score. ``reported`` are metrics computed and shown
-    in addition. ``thresholds`` are by metric, or ``overall``; with ``automatic_failures`` they decide which answers
-    pass. ``bands`` are of the overall score, ``metric_bands`` of metrics, ``tables`` diagnose combinations of high and
-    low figures. ``primary_judges`` names the judge whose value counts for a metric. ``report_names`` are the names of
-    metrics, or ``overall``, in reports, ``report_factors`` their factors. ``deviations`` describe differences from the
-    source.
-    :class:`RuleSettings` documents the settings of metrics.
+    in addition. ``thresholds`` hold a minimum by metric, or for ``overall``; with ``automatic_failures`` they decide
+    which answers pass. ``bands`` name ranges of the overall score, ``metric_bands`` those of metrics. ``tables`` give a
+    diagnosis for each combination of high and low figures. ``primary_judges`` names the judge whose value counts for a
+    metric. Reports show a metric, or ``overall``, under its name in ``report_names`` and multiplied by its factor in
+    ``report_factors``. ``deviations`` describe differences from the source. :class:`RuleSettings` documents the
+    settings of metrics.
 
     :raises ValueError: if weights and constant do not sum to 1 (within 1e-9), or names repeat or are unknown."""
 
@@ -229,7 +233,7 @@ class ProfileSpec(FrozenModel):
     requires: tuple[_Name, ...] = ()
     reported: tuple[_Name, ...] = ()
     whole_score: WholeScore | None = None
-    normalise: Normalise = Normalise.BY_MAX
+    normalise: Normalisation = Normalisation.BY_MAX
     on_failure: FailureRule = FailureRule.EXCLUDE
     on_empty_answer: EmptyAnswerRule = EmptyAnswerRule.ZERO
     matching: Literal["tiers", "substring"] = "tiers"
@@ -252,7 +256,7 @@ class ProfileSpec(FrozenModel):
     deviations: tuple[BilingualText, ...] = ()
 
     @model_validator(mode="after")
-    def _adds_up(self) -> Self:
+    def _check_weights(self) -> Self:
         total = sum(part.weight for part in self.parts) + self.constant
         if self.parts and abs(total - 1) > WEIGHT_TOLERANCE:
             raise ValueError(f"weights and constant sum to {total:.12g}, not 1")
@@ -260,29 +264,29 @@ class ProfileSpec(FrozenModel):
             raise ValueError("a constant without parts is no score")
         if self.unit is not OverallUnit.PER_ANSWER and (self.whole_score or self.requires or self._alternatives):
             raise ValueError("whole_score, requires and otherwise belong to per-answer profiles")
-        if self._alternatives and self.normalise is not Normalise.MIN_MAX:
+        if self._alternatives and self.normalise is not Normalisation.MIN_MAX:
             raise ValueError("a part with otherwise needs min_max: the two metrics may have different scales")
         return self
 
     @model_validator(mode="after")
-    def _names_fit(self) -> Self:
+    def _check_names(self) -> Self:
         part_and_reported_names = [part.metric for part in self.parts] + list(self.reported)
         repeated = sorted({name for name in part_and_reported_names if part_and_reported_names.count(name) > 1})
         if repeated:
             raise ValueError(f"named twice: {', '.join(repeated)}")
         known_names = {*self.metrics, OVERALL}
-        references: list[tuple[str, Iterable[str]]] = [(field, getattr(self, field)) for field in NAMED_FIELDS]
+        references: list[tuple[str, Iterable[str]]] = [(field, getattr(self, field)) for field in FIELDS_BY_METRIC]
         references += [("requires", self.requires), ("caps", [cap.metric for cap in self.caps])]
         references += [("tables", [name for table in self.tables for axis in table.axes for name in axis.metrics])]
         if self.automatic_failures:
-            references.append(("automatic_failures", [FLAGS]))
+            references.append(("automatic_failures", [FLAGS_METRIC]))
         for field, names in references:
             if unknown := sorted(set(names) - known_names):
                 raise ValueError(f"{field} names what the profile does not have: {', '.join(unknown)}")
         return self
 
     @model_validator(mode="after")
-    def _each_name_shows_one_figure(self) -> Self:
+    def _check_report_names(self) -> Self:
         report_names = [self.report_name(name) for name in self.metrics]
         overall = self.report_name(OVERALL)
         if repeated := sorted({name for name in report_names if report_names.count(name) > 1}):
@@ -298,7 +302,7 @@ class ProfileSpec(FrozenModel):
         return self
 
     @model_validator(mode="after")
-    def _bands_differ(self) -> Self:
+    def _check_bands(self) -> Self:
         for bands in (self.bands, *self.metric_bands.values()):
             starts = [band.start for band in bands]
             if len(set(starts)) != len(starts):

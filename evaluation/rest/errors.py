@@ -1,4 +1,5 @@
-"""REST errors: domain errors become 4xx or 503 responses, others stay DRF's; and their OpenAPI description."""
+"""Error responses of the REST API, and their OpenAPI description. Domain errors become 4xx or 503; DRF handles all
+others."""
 
 from http import HTTPStatus
 from typing import Any
@@ -41,8 +42,8 @@ PROBLEM_CONTENT_TYPE = "application/problem+json"
 def problem_body(status: int, detail: Any) -> dict[str, Any]:
     """RFC 9457 problem with ``type``, ``title`` and ``status``.
 
-    ``code``, ``problems`` and refused fields are members; refused fields are repeated in ``errors``, because a field
-    may have the name of a member."""
+    ``code``, ``problems`` and invalid fields are members of the body. Invalid fields are repeated in ``errors``,
+    because a field may have the name of another member."""
     members = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
     if not isinstance(detail, dict):
         return members | {"errors": {"non_field_errors": detail}}
@@ -51,7 +52,7 @@ def problem_body(status: int, detail: Any) -> dict[str, Any]:
     return {**detail, **members, "errors": detail}
 
 
-def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+def handle_exception(error: Exception, context: dict[str, Any]) -> Response | None:
     """Response to an error as an RFC 9457 problem; ``None`` for unhandled errors."""
     response = _error_response(error, context)
     if response is not None:
@@ -81,8 +82,8 @@ def _error_response(error: Exception, context: dict[str, Any]) -> Response | Non
 
 
 @csrf_exempt
-def unknown(request: HttpRequest, rest: str = "") -> JsonResponse:
-    """Return 404 with a hint, also without a CSRF token, since there is nothing to protect."""
+def unknown_address(request: HttpRequest, subpath: str = "") -> JsonResponse:
+    """Return 404 with a hint. Exempt from CSRF checks, so that a POST without a token gets the hint too."""
     body = {"detail": _("There is nothing here. Addresses end with a slash.")}
     return JsonResponse(problem_body(404, body), status=404, content_type=PROBLEM_CONTENT_TYPE)
 
@@ -126,14 +127,14 @@ class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 def describe_errors(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
     """Add the common error responses to the schema (postprocessing hook of drf-spectacular)."""
     members = {"type": "string"}, {"type": "string"}, {"type": "integer"}
-    shape = {"type": "object", "properties": dict(zip(("type", "title", "status"), members, strict=True))}
-    content: dict[str, Any] = {PROBLEM_CONTENT_TYPE: {"schema": shape | {"required": ["type", "title", "status"]}}}
+    schema = {"type": "object", "properties": dict(zip(("type", "title", "status"), members, strict=True))}
+    content: dict[str, Any] = {PROBLEM_CONTENT_TYPE: {"schema": schema | {"required": ["type", "title", "status"]}}}
     for operations in result.get("paths", {}).values():
         for method, operation in operations.items():
-            possible = ERRORS if method == "get" else ERRORS | WRITING_ERRORS
+            descriptions = ERRORS if method == "get" else ERRORS | WRITING_ERRORS
             if method == "post":
                 operation.setdefault("parameters", []).extend(IDEMPOTENCY_PARAMETERS)
-            for status, description in possible.items():
+            for status, description in descriptions.items():
                 operation["responses"].setdefault(status, {"description": description, "content": content})
     for component in result.get("components", {}).get("schemas", {}).values():
         # The serializer for leads is a superset of the one for members, so both may match.

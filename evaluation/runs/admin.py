@@ -16,7 +16,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts import access
-from evaluation.accounts.access import person
+from evaluation.accounts.access import signed_in_user
 from evaluation.accounts.role_admin import ReadOnlyAdmin
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
@@ -30,7 +30,7 @@ from evaluation.worker import lifecycle
 class AnswerSetAdmin(ReadOnlyAdmin):
     """Answer sets. "Add" opens the page for new evaluations."""
 
-    add = Action.EVALUATE
+    add_action = Action.EVALUATE
     list_display = ("question_set", "system_version", "evaluation_type", "k", "source", "created_at")
     list_filter = ("evaluation_type",)
     list_select_related = ("question_set", "system_version__system")
@@ -43,8 +43,8 @@ class AnswerSetAdmin(ReadOnlyAdmin):
 class RunAdmin(ReadOnlyAdmin):
     """Runs with a link to their page. "Add" opens the page for new evaluations; actions apply to the selected runs."""
 
-    site_page = "run"
-    add = Action.EVALUATE
+    site_url_name = "run"
+    add_action = Action.EVALUATE
     actions = ("start", "pause", "resume", "cancel", "retry")
     list_display = ("name_or_number", "state", "answer_set", "profile_version", "created_at", "page")
     list_filter = ("state", "project")
@@ -83,11 +83,11 @@ class RunAdmin(ReadOnlyAdmin):
         steerable = access.visible(runs, request.user, Action.EVALUATE)
         for run in steerable:
             try:
-                if not action(run, person(request)):
+                if not action(run, signed_in_user(request)):
                     text = gettext("%(run)s was in another state; nothing was changed.") % {"run": run}
                     messages.warning(request, text)
-            except DomainError as refused:
-                messages.error(request, f"{run}: {explain_refusal(refused)}")
+            except DomainError as refusal:
+                messages.error(request, f"{run}: {explain_refusal(refusal)}")
         if skipped := runs.count() - steerable.count():
             text = ngettext("%(count)d run is not yours to steer.", "%(count)d runs are not yours to steer.", skipped)
             messages.warning(request, text % {"count": skipped})

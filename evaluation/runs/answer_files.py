@@ -155,16 +155,16 @@ def complete_answer_set(
     *,
     name: str = "",
     by: User | None,
-    is_wanted: Callable[[], object] | None = None,
+    may_publish: Callable[[], object] | None = None,
 ) -> tuple[Run, bool] | None:
     """Publish stored answers; their run, which the caller starts, and whether the set is new.
 
-    If an equal set was completed meanwhile, that one is used instead. ``None`` if ``is_wanted``, called in the same
+    If an equal set was completed meanwhile, that one is used instead. ``None`` if ``may_publish``, called in the same
     transaction, is false."""
     project = answers.project
     with transaction.atomic():
         lock_project(project.pk)
-        if is_wanted is not None and not is_wanted():
+        if may_publish is not None and not may_publish():
             return None
         equal_set = _equal_answer_set(answers.question_set, answers.system_version, content_hash, answers.k)
         if equal_set is None:
@@ -242,7 +242,7 @@ class CheckedAnswers:
         self.question_set = question_set
         self.rows = self.failed = self.passages = 0
         self.retrieval_only = True
-        self.first: list[MatchedRow] = []
+        self.first_rows: list[MatchedRow] = []
         self._spooled_rows = SpooledSequence[MatchedRow]()
         self._contents = TemporaryFile()  # noqa: SIM115 -- closed at the end
         # Id, sample, position and length of the content.
@@ -276,8 +276,8 @@ class CheckedAnswers:
         self.failed += bool(row.error) or not row.answered
         self.passages += bool(row.answer.contexts)
         self.retrieval_only = self.retrieval_only and not (row.answered or row.error)
-        if len(self.first) < PREVIEW_ROWS:
-            self.first.append(matched_row)
+        if len(self.first_rows) < PREVIEW_ROWS:
+            self.first_rows.append(matched_row)
 
     def remarks(self, system: str) -> list[Problem]:
         """Remarks on the file, given the name of the system."""

@@ -25,7 +25,7 @@ from rest_framework.serializers import (
     ValidationError,
 )
 
-from evaluation.accounts.access import Person, announce_judge_values, fetch
+from evaluation.accounts.access import UserOrAnonymous, announce_judge_values, fetch
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.core.samples import Status
@@ -219,7 +219,7 @@ class ScoreSerializer(ModelSerializer[Score]):
         return str(score.judge_version) if score.judge_version else None
 
     def get_is_baseline(self, score: Score) -> bool:
-        """Whether the offline baseline gave the score."""
+        """Return whether the offline baseline gave the score."""
         return bool(score.judge_version and score.judge_version.is_baseline)
 
     def get_rubric(self, score: Score) -> str | None:
@@ -231,7 +231,7 @@ class ScoreSerializer(ModelSerializer[Score]):
         return score.reason if score.status == Status.SCORED else explain_reason(score.reason)
 
     def get_counts(self, score: Score) -> bool:
-        """Whether the value counts in the run's figures."""
+        """Return whether the value counts in the run's figures."""
         return counts_in_figures(score, self.context["primary"])
 
 
@@ -277,7 +277,7 @@ class AnswerSerializer(ModelSerializer[Answer]):
 
 
 def has_judged(answer: Any) -> bool:
-    """Whether a real or imported judge scored the answer."""
+    """Return whether a real or imported judge scored the answer."""
     return any(score.judge_version_id or score.author for score in answer.run_scores)
 
 
@@ -323,7 +323,7 @@ class PageQuery(StrictSerializer):
     )
 
 
-def _answer_source(user: Person, body: dict[str, Any]) -> AnswerSet | CollectionRequest:
+def _answer_source(user: UserOrAnonymous, body: dict[str, Any]) -> AnswerSet | CollectionRequest:
     if body["answer_set"]:
         rows = AnswerSet.objects.select_related("project", "question_set")
         return fetch(rows, user, Action.EVALUATE, body["answer_set"])
@@ -334,7 +334,7 @@ def _answer_source(user: Person, body: dict[str, Any]) -> AnswerSet | Collection
     return CollectionRequest(question_set=questions, version=version, **{name: body[name] for name in ASK_OPTIONS})
 
 
-def _get_steerable_run(user: Person, pk: int) -> Run:
+def _get_steerable_run(user: UserOrAnonymous, pk: int) -> Run:
     return fetch(RUNS, user, Action.EVALUATE, pk)
 
 

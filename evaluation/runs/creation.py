@@ -47,7 +47,8 @@ from evaluation.worker.lifecycle import RunConfig, cancel, make_run, pause, resu
 def _active_criteria(project_id: int, spec: ProfileSpec, names: Collection[str]) -> list[CriterionEvent]:
     """The active versions of the custom criteria among the names.
 
-    :raises DomainError: ``criterion_not_active`` if one is not active; ``criterion_not_weighable`` if the profile weights
+    :raises DomainError: ``criterion_not_active`` if one is not active; ``criterion_not_weighable`` if the profile
+    weights
         classes, or a criterion for which lower is better."""
     if idle := inactive_names(project_id, names):
         raise DomainError("criterion_not_active", names=idle)
@@ -78,7 +79,8 @@ def prepare_run(
     profile are those that ``spec`` names. Answers without text have no judge. Without ``embeddings``,
     :func:`chosen_embedding` picks the endpoint.
 
-    :raises DomainError: see :func:`_active_criteria`, :func:`check_budget` and :func:`selected_questions`; ``no_batches``,
+    :raises DomainError: see :func:`_active_criteria`, :func:`check_budget` and :func:`selected_questions`;
+    ``no_batches``,
         ``feature_off``; ``rubric_not_used`` by the run's metrics, ``rubrics_of_jury``, ``rubric_needs_answers``.
     :raises UnknownName: for an unknown metric or rubric version."""
     profile_spec = ProfileSpec.model_validate(profile.spec)
@@ -99,12 +101,12 @@ def prepare_run(
         analysis=analysis(),
     )
     _check_batches(spec.batch, [version for version in (judge, *secondary) if version])
-    judges, standings = _assign_judges(
+    judges, statuses = _assign_judges(
         (judge, *secondary) if judge else (), families, spec.rubrics, criteria, spec.language
     )
     check_budget(spec.budget, [version for version, _, _ in judges], config)
     make_draft = partial(
-        make_run, answer_set, profile, config, judges=judges, standings=standings, start_token=spec.start_token
+        make_run, answer_set, profile, config, judges=judges, statuses=statuses, start_token=spec.start_token
     )
     return make_draft(name=spec.name, by=by, budget=spec.budget)
 
@@ -121,15 +123,15 @@ def _assign_judges(
     :raises DomainError: see :func:`prepare_run`."""
     _check_rubrics(rubrics, families, versions[0] if versions else None)
     judges: list[tuple[JudgeVersion, RubricVersion, bool]] = []
-    standings: dict[tuple[int, int], VersionStatus] = {}
+    statuses: dict[tuple[int, int], VersionStatus] = {}
     for index, version in enumerate(versions):
         for assignments in assign_rubrics(version, families, rubrics, language):
             judges += [
                 (version, assignment.rubric, index == 0 and assignment is assignments[0]) for assignment in assignments
             ]
-            standings |= {(version.pk, assignment.rubric.pk): assignment.standing for assignment in assignments}
+            statuses |= {(version.pk, assignment.rubric.pk): assignment.status for assignment in assignments}
         judges += [(version, event.rubric(language or version.language), index == 0) for event in criteria]
-    return judges, standings
+    return judges, statuses
 
 
 def _check_rubrics(rubrics: Sequence[str], families: Sequence[str], judge: JudgeVersion | None) -> None:

@@ -80,18 +80,18 @@ class RunPinStore:
     def run_id(self) -> int:
         return self.run.pk
 
-    def tries(self) -> int:
+    def attempt_count(self) -> int:
         manual_events = RunEvent.objects.filter(run=self.run, verb__in=["started", "resumed", "retried"])
         last = manual_events.order_by("-id").first()
         rows = Preflight.objects.filter(run=self.run, judge_version=self.judge)
         return (rows.filter(created_at__gte=last.created_at) if last else rows).count()
 
-    def keep(self, result: ProbeResult, wait: float | None) -> None:
+    def save_result(self, result: ProbeResult, wait_seconds: float | None) -> None:
         """Store a preflight. If two workers pin at once, the first one's response format holds for both."""
         # A judge with repeats is not the same judge as one with a single verdict.
         repeat = RunConfig.model_validate(self.run.config).repeat
         extra_key = [repeat] if repeat > 1 else []
-        row = Preflight(run=self.run, **pinned_columns(self.judge, result, wait, extra_key))
+        row = Preflight(run=self.run, **pinned_columns(self.judge, result, wait_seconds, extra_key))
         Preflight.objects.bulk_create([row], ignore_conflicts=result.outcome == Outcome.OK)
 
     def stop(self, reason: str) -> None:
@@ -162,7 +162,8 @@ def drain(run_id: int, *, seconds: float, tick: Callable[[], None] | None = None
 
     ``tick`` is called about once a second while calls are made, to show progress.
 
-    :raises DomainError: ``database_read_only`` or ``database_full`` if nothing can be written; the run stays as it is."""
+    :raises DomainError: ``database_read_only`` or ``database_full`` if nothing can be written; the run stays as it
+    is."""
     try:
         with tracing.trace_span("run", {"concord.run.id": run_id}):
             return _drain(run_id, time.monotonic() + seconds, tick)
@@ -216,7 +217,7 @@ def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run
 
 
 def _has_paid_units(run: Run) -> bool:
-    """Whether open units of the run may cause paid calls."""
+    """Return whether open units of the run may cause paid calls."""
     return units.open_units(run.pk).filter(kind__in=[WorkUnit.Kind.JUDGE, WorkUnit.Kind.EMBED]).exists()
 
 
@@ -285,8 +286,8 @@ def _collect_answers(run: Run, config: RunConfig, deadline: float, tick: Callabl
     version = run.answer_set.system_version
     try:
         client = system_client(version)
-    except DomainError as refused:
-        pause(run, reason=refused.code)
+    except DomainError as error:
+        pause(run, reason=error.code)
         return
     quota_lease = QuotaLease(version.system, run.pk, min(config.max_concurrency, version.system.max_concurrency))
     try:
@@ -314,8 +315,8 @@ def _embed_units(run: Run, deadline: float) -> None:
     try:
         embedder = embedder_of(config.embedding) if config.embedding else None
         tokens = token_model(config.tokens) if config.tokens else None
-    except DomainError as refused:
-        pause(run, reason=refused.code)
+    except DomainError as error:
+        pause(run, reason=error.code)
         return
     with tracing.batch(run.pk, WorkUnit.Kind.EMBED) as counts:
         counts[tracing.UNITS] = EmbeddingSession(run, embedder, tokens, deadline, budget_guard(run)).work()
@@ -333,8 +334,8 @@ def _judge_units(
     batches = batch_hooks() if config.batch and judge.endpoint else None
     try:
         client = client_of(judge)
-    except DomainError as refused:
-        pause(run, reason=refused.code)
+    except DomainError as error:
+        pause(run, reason=error.code)
         return
     quota_lease = QuotaLease(judge.endpoint, run.pk, config.max_concurrency) if judge.endpoint else None
     quota = retry_on_db_error(quota_lease.renew) if quota_lease else Quota(Allowance(config.max_concurrency))

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.access import Person, visible
+from evaluation.accounts.access import UserOrAnonymous, visible
 from evaluation.connectors.protocol import RECORDED, RETRIEVAL_ONLY, SystemCall
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import DomainError
@@ -39,7 +39,7 @@ class ResumeForm(forms.Form):
 MAX_LISTED = 200
 
 
-def newest_question_sets(user: Person) -> QuerySet[QuestionSet]:
+def newest_question_sets(user: UserOrAnonymous) -> QuerySet[QuestionSet]:
     """The newest version of every question set that the person may evaluate."""
     newer = QuestionSet.objects.filter(
         project=OuterRef("project"), name=OuterRef("name"), version__gt=OuterRef("version")
@@ -48,13 +48,13 @@ def newest_question_sets(user: Person) -> QuerySet[QuestionSet]:
     return rows.select_related("project").order_by("-created_at", "-pk")
 
 
-def complete_answer_sets(user: Person) -> QuerySet[AnswerSet]:
+def complete_answer_sets(user: UserOrAnonymous) -> QuerySet[AnswerSet]:
     """The complete answer sets that the person may evaluate, newest first."""
     rows = visible(AnswerSet.objects.exclude(content_hash=None), user, Action.EVALUATE)
     return rows.select_related("project", "question_set__project", "system_version__system").order_by("-pk")
 
 
-def connected_systems(user: Person) -> QuerySet[SystemVersion]:
+def connected_systems(user: UserOrAnonymous) -> QuerySet[SystemVersion]:
     """The newest version of every system with a connector."""
     rows = SystemVersion.objects.exclude(adapter=RECORDED)
     newer = rows.filter(system=OuterRef("system"), version__gt=OuterRef("version"))
@@ -78,7 +78,7 @@ class AnswerFileForm(FileForm):
         help_text=_("A name of your own, such as my-rag. Answers of one system are compared over time."),
     )
 
-    def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: UserOrAnonymous, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _set_model_choices(self, "questions", newest_question_sets(user))
 
@@ -88,7 +88,7 @@ class ExistingAnswersForm(forms.Form):
 
     answers = forms.ModelChoiceField(AnswerSet.objects.none(), label=_("Answers"), empty_label=None)
 
-    def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: UserOrAnonymous, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _set_model_choices(self, "answers", complete_answer_sets(user))
 
@@ -99,7 +99,7 @@ class CollectionForm(forms.Form):
     questions = forms.ModelChoiceField(QuestionSet.objects.none(), label=_("Questions"), empty_label=None)
     system = forms.ModelChoiceField(SystemVersion.objects.none(), label=_("System"), empty_label=None)
 
-    def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: UserOrAnonymous, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields |= form_fields(ASK_OPTIONS.values())
         _set_model_choices(self, "questions", newest_question_sets(user))

@@ -23,7 +23,7 @@ from django.db.models.functions import Now
 from evaluation.accounts import audit
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.datasets.uploads import ANSWERS, expire_uploads, is_western_refusal
+from evaluation.datasets.uploads import ANSWERS, expire_uploads, must_confirm_windows_1252
 from evaluation.formats.reading import WESTERN, display_name, recode
 from evaluation.formats.shaping import read_map
 from evaluation.formats.streaming import AnswerStream, MemorySource, Source
@@ -38,7 +38,7 @@ from evaluation.worker.lifecycle import start
 LARGE_BYTES = 2 * 1024 * 1024
 MAX_ROWS = 500_000
 CHUNK_BYTES = 512 * 1024
-TURN_SECONDS = 4 * 3600
+JOB_SECONDS = 4 * 3600
 MAX_STORED_PROBLEMS = 500
 _REPORT_SECONDS = 1.0
 State = ImportBatch.State
@@ -123,7 +123,7 @@ class UploadStopped(Exception):
     """The upload was cancelled, or another worker took it over."""
 
 
-@job("upload", seconds=TURN_SECONDS)
+@job("upload", seconds=JOB_SECONDS)
 def process_upload(batch_id: int, lease: Lease) -> timedelta | None:
     work = ImportWork.objects.select_related("batch__project", "batch__created_by", "answer_set").get(batch=batch_id)
     try:
@@ -133,8 +133,8 @@ def process_upload(batch_id: int, lease: Lease) -> timedelta | None:
             _store_answers(work, ProgressReporter(work, lease))
     except UploadStopped:
         return AT_ONCE
-    except InvalidFile as refused:
-        _store_problems(work, refused.problems)
+    except InvalidFile as refusal:
+        _store_problems(work, refusal.problems)
     return None
 
 
@@ -154,7 +154,7 @@ class ProgressReporter:
             return
         self.reported_at = time.monotonic()
         state = ImportBatch.objects.values_list("state", flat=True).get(pk=self.work.batch_id)
-        if state != self.work.batch.state or not self.lease.more():
+        if state != self.work.batch.state or not self.lease.may_continue():
             raise UploadStopped
         ImportWork.objects.filter(pk=self.work.pk).update(done=done)
         # The cluster is alive even if its only worker is busy with this file.
@@ -162,7 +162,7 @@ class ProgressReporter:
 
 
 @contextmanager
-def _open_checked(work: ImportWork, reporter: ProgressReporter) -> Iterator[CheckedAnswers]:
+def _open_checked_answers(work: ImportWork, reporter: ProgressReporter) -> Iterator[CheckedAnswers]:
     options = work.batch.options
     source = _decode_source(StoredFile(work.batch_id, work.size), options["encoding"], work.batch.file_name)
     questions = QuestionSet.objects.select_related("project").get(pk=options["questions"])
@@ -176,7 +176,7 @@ def _open_checked(work: ImportWork, reporter: ProgressReporter) -> Iterator[Chec
     )
 
     def on_progress(_: int) -> None:
-        reporter(stream.at if work.batch.state == State.CHECKING else work.done)
+        reporter(stream.bytes_read if work.batch.state == State.CHECKING else work.done)
 
     with CheckedAnswers(questions, work.batch.file_name, stream, on_progress) as checked:
         yield checked
@@ -198,8 +198,8 @@ def _check_file(work: ImportWork, reporter: ProgressReporter) -> None:
     """Check the file; one that looks like Windows-1252 is read as such, and the preview asks for confirmation."""
     try:
         _check_as_encoded(work, reporter)
-    except InvalidFile as refused:
-        if not is_western_refusal(refused):
+    except InvalidFile as refusal:
+        if not must_confirm_windows_1252(refusal):
             raise
         work.batch.options["encoding"] = WESTERN
         work.batch.save(update_fields=["options"])
@@ -207,14 +207,14 @@ def _check_file(work: ImportWork, reporter: ProgressReporter) -> None:
 
 
 def _check_as_encoded(work: ImportWork, reporter: ProgressReporter) -> None:
-    with _open_checked(work, reporter) as checked:
+    with _open_checked_answers(work, reporter) as checked:
         facts = checked.facts
         preview = {
             "failed": checked.failed,
             "passages": checked.passages,
             "missing": len(checked.missing),
             "remarks": [asdict(problem) for problem in checked.remarks(work.batch.name)],
-            "first": [_preview_row(matched_row) for matched_row in checked.first],
+            "first": [_preview_row(matched_row) for matched_row in checked.first_rows],
             "shape": facts.shape,
         }
     with transaction.atomic():
@@ -223,7 +223,6 @@ def _check_as_encoded(work: ImportWork, reporter: ProgressReporter) -> None:
 
 
 def _preview_row(matched_row: MatchedRow) -> dict[str, Any]:
-    """A row for the preview."""
     spec = matched_row.row.answer
     contexts = None if spec.contexts is None else [{"text": context.text[:120]} for context in spec.contexts]
     answer = {"text": spec.text[:400], "contexts": contexts}
@@ -232,7 +231,7 @@ def _preview_row(matched_row: MatchedRow) -> dict[str, Any]:
 
 def _store_answers(work: ImportWork, reporter: ProgressReporter) -> None:
     batch, by = work.batch, work.batch.created_by
-    with _open_checked(work, reporter) as checked:
+    with _open_checked_answers(work, reporter) as checked:
         answer_set = work.answer_set
         if answer_set is None:
             answer_set = prepare_answer_set(
@@ -242,11 +241,11 @@ def _store_answers(work: ImportWork, reporter: ProgressReporter) -> None:
         if answer_set.is_unfinished:
             for count in checked.store(answer_set):
                 reporter(count)
-        # The answers are published here unless the upload was cancelled before.
-        is_wanted = partial(
+        # Claims the batch in the transaction that publishes the answers; fails if the upload was cancelled.
+        may_publish = partial(
             ImportBatch.objects.filter(pk=batch.pk, state=State.IMPORTING).update, result_id=answer_set.pk
         )
-        run_and_created = complete_answer_set(answer_set, checked.content_hash, by=by, is_wanted=is_wanted)
+        run_and_created = complete_answer_set(answer_set, checked.content_hash, by=by, may_publish=may_publish)
     if run_and_created is None:
         raise UploadStopped
     run, _ = run_and_created
@@ -283,7 +282,7 @@ class StoredFile:
 
 
 class ChunkReader(io.RawIOBase):
-    """Reads the chunks in order, one of them in memory.
+    """Reads the chunks in order and holds one at a time in memory.
 
     :raises UploadStopped: on reading, if the chunks are deleted because the file was cancelled."""
 

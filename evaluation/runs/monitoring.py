@@ -91,9 +91,9 @@ class _ConcordCollector(Collector):
         )
         # A unit's first attempt is stored with its claim, before it is sent. Quota leases report the calls really sent.
         quota_leases = active_quota_leases()
-        reported = quota_leases.filter(run__project__in=self._projects).aggregate(out=Sum("out"))["out"]
+        reported = quota_leases.filter(run__project__in=self._projects).aggregate(out=Sum("in_flight"))["out"]
         in_runs = open_calls.count() if reported is None else reported
-        outside_runs = quota_leases.filter(run=None, project__in=self._projects).aggregate(out=Sum("out"))["out"]
+        outside_runs = quota_leases.filter(run=None, project__in=self._projects).aggregate(out=Sum("in_flight"))["out"]
         return GaugeMetricFamily(
             "concord_calls_in_flight", "Calls sent and not answered.", value=in_runs + (outside_runs or 0)
         )

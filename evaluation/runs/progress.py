@@ -57,12 +57,12 @@ class Spending:
 
     @property
     def at_least(self) -> bool:
-        """Whether the known cost is only a lower bound."""
+        """Return whether the known cost is only a lower bound."""
         return self.unknown_calls > 0
 
     @property
     def saved_at_least(self) -> bool:
-        """Whether the known saving is only a lower bound."""
+        """Return whether the known saving is only a lower bound."""
         return self.unpriced_hits > 0
 
 
@@ -263,12 +263,12 @@ GOOD_OUTCOMES = ("ok", *UNSENT)
 @dataclass(frozen=True, slots=True)
 class CallStatus:
     """The calls of a run. ``pace`` is the number of calls that ended per second over the last half minute;
-    ``in_flight`` is up to a second old. ``limit`` is the number of calls that the run's workers allow at once, or that
-    its endpoints take if nobody works on it (``None`` without an endpoint).
+    ``in_flight`` is up to a second old. ``limit`` is the number of calls that the run's workers allow at once, or
+    that its endpoints take if nobody works on it (``None`` without an endpoint).
 
     ``resting`` is the endpoint or system with the latest cooldown. ``troubles`` counts failed calls by outcome; most
-    were retried. ``expected`` is the expected cost in US dollars, ``None`` while unknown. ``batches_out`` are the calls
-    in open batches, ``batch_troubles`` the reasons of failed ones."""
+    were retried. ``expected`` is the expected cost in US dollars, ``None`` while unknown. ``open_batches`` are the
+    calls in open batches, ``batch_troubles`` the reasons of failed ones."""
 
     pace: float
     in_flight: int
@@ -276,7 +276,7 @@ class CallStatus:
     resting: Endpoint | System | None
     troubles: Mapping[str, int]
     expected: Decimal | None
-    batches_out: OpenBatches | None = None
+    open_batches: OpenBatches | None = None
     batch_troubles: tuple[str, ...] = ()
 
     @property
@@ -315,6 +315,6 @@ def call_status(run: Run) -> CallStatus:
         resting=max(resting, key=attrgetter("cooldown_until"), default=None),
         troubles=dict(sorted(failed_replies, key=lambda outcome_count: (-outcome_count[1], outcome_count[0]))),
         expected=expected_cost(run),
-        batches_out=batches.summarize_open(run) if batches else None,
+        open_batches=batches.summarize_open(run) if batches else None,
         batch_troubles=tuple(batches.failure_reasons(run)) if batches else (),
     )

@@ -29,7 +29,7 @@ from evaluation.core.yaml_models import read_yaml
 from evaluation.judges.secrets import may_hold_key, store_key
 from evaluation.judges.shipped import BASELINE, judge_names, profile_names, save_judge
 from evaluation.messages.explanations import explain_refusal
-from evaluation.messages.system_settings import explain_setting
+from evaluation.messages.system_settings import explain_setting_problem
 from evaluation.models import ApiToken, Endpoint, JudgeVersion, Project, RoleGrant, System, User
 from evaluation.network.origins import AllowList, parse_origin
 from evaluation.systems.services import save_system
@@ -164,7 +164,7 @@ def _problems(error: ConcordError | ValidationError, file: str, path: str) -> It
     if isinstance(error, InvalidSettings):
         for problem in error.problems:
             field = f"{path}.settings.{problem.field}".rstrip(".")
-            yield Problem("provision_refused", file, field=field, params={"error": explain_setting(problem)})
+            yield Problem("provision_refused", file, field=field, params={"error": explain_setting_problem(problem)})
         return
     text = explain_refusal(error) if isinstance(error, DomainError) else str(error)
     yield Problem("provision_refused", file, field=path, params={"error": text})

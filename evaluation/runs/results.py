@@ -99,7 +99,7 @@ def primary_pairs(run: Run) -> frozenset[tuple[int, int]]:
 
 
 def counts_in_figures(score: Any, primary: Collection[tuple[int, int]]) -> bool:
-    """Whether a score of :func:`with_scores` counts in the run's figures; as :func:`counting_scores`."""
+    """Return whether a score of :func:`with_scores` counts in the run's figures; as :func:`counting_scores`."""
     if score.judge_version_id is None:
         return not score.author or bool(score.imported)
     return (score.judge_version_id, score.rubric_version_id) in primary

@@ -33,7 +33,8 @@ def get_project(name: str = "") -> Project:
     """The named project, or the only one.
 
     :raises UnknownName: for an unknown name.
-    :raises DomainError: ``project_needed`` if several projects exist and none is named, ``no_project`` if none exists."""
+    :raises DomainError: ``project_needed`` if several projects exist and none is named, ``no_project`` if none
+    exists."""
     projects = list(Project.objects.order_by("id"))
     if name:
         for project in projects:
@@ -81,7 +82,8 @@ def answers_of_run(run_id: int, project: str = "", questions: str = "") -> Answe
     """The answers of an earlier run, to be judged again. A named project or question set must be the run's.
 
     :raises UnknownName: for an unknown project or question set.
-    :raises DomainError: ``no_run`` if the project has no such run, ``other_questions`` if it answered another question set.
+    :raises DomainError: ``no_run`` if the project has no such run, ``other_questions`` if it answered another question
+    set.
     """
     rows = Run.objects.select_related("answer_set__question_set__project")
     run = rows.filter(pk=run_id, **({"project": get_project(project)} if project else {})).first()

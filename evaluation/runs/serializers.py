@@ -134,7 +134,7 @@ class AnswerResult:
 
     @property
     def has_judge_value(self) -> bool:
-        """Whether a judge scored the answer."""
+        """Return whether a judge scored the answer."""
         return (self.values["faithfulness"], self.values["answer_relevancy"]) != (None, None)
 
     @property

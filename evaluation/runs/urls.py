@@ -14,9 +14,9 @@ urlpatterns: list[URLPattern] = [
     path("evaluations/answers/<uuid:uuid>/", views.answers_preview, name="answers-preview"),
     path("evaluations/answers/<uuid:uuid>/confirm/", views.answers_confirm, name="answers-confirm"),
     path("evaluations/answers/<uuid:uuid>/cancel/", views.answers_cancel, name="answers-cancel"),
-    path("runs/<int:pk>/start/", views.steer, {"step": lifecycle.start}, name="run-start"),
-    path("runs/<int:pk>/pause/", views.steer, {"step": lifecycle.pause}, name="run-pause"),
+    path("runs/<int:pk>/start/", views.steer, {"action": lifecycle.start}, name="run-start"),
+    path("runs/<int:pk>/pause/", views.steer, {"action": lifecycle.pause}, name="run-pause"),
     path("runs/<int:pk>/resume/", views.resume, name="run-resume"),
-    path("runs/<int:pk>/cancel/", views.steer, {"step": lifecycle.cancel}, name="run-cancel"),
+    path("runs/<int:pk>/cancel/", views.steer, {"action": lifecycle.cancel}, name="run-cancel"),
     path("runs/<int:pk>/retry/", views.retry, name="run-retry"),
 ]

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from evaluation.accounts import access
-from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.access import signed_in_form, signed_in_get, signed_in_post, signed_in_user
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError, InvalidFile, Problem
 from evaluation.core.roles import Action
@@ -46,14 +46,14 @@ from evaluation.worker import lifecycle
 
 
 @signed_in_post
-def steer(request: HttpRequest, pk: int, step: Callable[[Run, User], bool]) -> HttpResponse:
+def steer(request: HttpRequest, pk: int, action: Callable[[Run, User], bool]) -> HttpResponse:
     """Start, pause or cancel a run; idempotent."""
     run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
     try:
-        if not step(run, person(request)):
+        if not action(run, signed_in_user(request)):
             messages.warning(request, gettext("The run was in another state already; nothing was changed."))
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
     return redirect("run", run.pk)
 
 
@@ -64,9 +64,9 @@ def resume(request: HttpRequest, pk: int) -> HttpResponse:
     form = ResumeForm(request.POST)
     if form.is_valid():
         try:
-            resume_run(run, person(request), form.cleaned_data["budget"])
-        except DomainError as refused:
-            messages.error(request, explain_refusal(refused))
+            resume_run(run, signed_in_user(request), form.cleaned_data["budget"])
+        except DomainError as refusal:
+            messages.error(request, explain_refusal(refusal))
     else:
         messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
     return redirect("run", run.pk)
@@ -77,9 +77,9 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
     """Retry the failed units of a run."""
     run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
     try:
-        count = lifecycle.retry_failed(run, person(request))
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+        count = lifecycle.retry_failed(run, signed_in_user(request))
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
     else:
         text = ngettext("%(count)d failed step is tried again.", "%(count)d failed steps are tried again.", count)
         messages.success(request, text % {"count": count})
@@ -116,12 +116,12 @@ class LargeUpload:
 
     @property
     def is_live(self) -> bool:
-        """Whether work on the upload continues."""
+        """Return whether work on the upload continues."""
         return self.batch.state in WORKING
 
     @property
     def is_checking(self) -> bool:
-        """Whether the file is being checked; otherwise its answers are being stored."""
+        """Return whether the file is being checked; otherwise its answers are being stored."""
         return self.batch.state == ImportBatch.State.CHECKING
 
     @property
@@ -177,19 +177,19 @@ def new_evaluation(request: HttpRequest) -> HttpResponse:
             batch = store_large_file(
                 *target,
                 file.chunks(CHUNK_BYTES),
-                person(request),
+                signed_in_user(request),
                 map_text=cleaned["map"],
                 encoding=cleaned["encoding"],
             )
         else:
             batch = store_answers(
-                *target, file.read(), person(request), map_text=cleaned["map"], encoding=cleaned["encoding"]
+                *target, file.read(), signed_in_user(request), map_text=cleaned["map"], encoding=cleaned["encoding"]
             )
-    except InvalidFile as refused:
-        page = _source_page(request, form, cleaned["file"].name, refused.problems)
+    except InvalidFile as refusal:
+        page = _source_page(request, form, cleaned["file"].name, refusal.problems)
         return render(request, "evaluation/runs/new.html", {"page": page}, status=400)
-    except DomainError as refused:
-        form.add_error("system", explain_refusal(refused))
+    except DomainError as refusal:
+        form.add_error("system", explain_refusal(refusal))
         return render(request, "evaluation/runs/new.html", {"page": _source_page(request, form)}, status=400)
     return redirect("answers-preview", batch.uuid)
 
@@ -237,8 +237,8 @@ def preview_system(request: HttpRequest) -> HttpResponse:
         version = form.cleaned_data["system"]
         try:
             preview = preview_question(version, form.call)
-        except DomainError as refused:
-            form.add_error("system", explain_refusal(refused))
+        except DomainError as refusal:
+            form.add_error("system", explain_refusal(refusal))
         else:
             page |= {
                 "preview": preview,
@@ -269,8 +269,8 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
         return _response_or_refresh(request, render(request, "evaluation/runs/answers_preview.html", page))
     try:
         preview = preview_answers(batch)
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
         return redirect("evaluation-new")
     form = encoding_form(batch, preview.encoding)
     context = {"batch": batch, "found": preview, "columns": columns_form(ANSWERS, preview), "encoding": form}
@@ -282,12 +282,12 @@ def answers_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
     """Import a previewed upload; workers compute its rule metrics."""
     batch = fetch_upload(request, uuid, ANSWERS)
     if ImportWork.objects.filter(batch=batch).exists():
-        confirm_large_file(batch, person(request))
+        confirm_large_file(batch, signed_in_user(request))
         return redirect("answers-preview", batch.uuid)
     try:
-        imported = confirm_answers(batch, person(request))
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+        imported = confirm_answers(batch, signed_in_user(request))
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
         return redirect("evaluation-new")
     if imported is not None:
         notify_imported(request, imported)
@@ -303,7 +303,7 @@ def _response_or_refresh(request: HttpRequest, response: HttpResponse) -> HttpRe
 def answers_cancel(request: HttpRequest, uuid: str) -> HttpResponse:
     """Cancel the check or import of a large file."""
     batch = fetch_upload(request, uuid, ANSWERS)
-    if not cancel_large_file(batch, person(request)):
+    if not cancel_large_file(batch, signed_in_user(request)):
         messages.warning(request, gettext("The import had ended already; nothing was changed."))
     return redirect("answers-preview", batch.uuid)
 
@@ -327,10 +327,10 @@ def new_run(request: HttpRequest) -> HttpResponse:
         return _render_run_page(request, RunPage(source, form, profiles), status=400)
     try:
         if "start" in request.POST and form.cleaned_data["planned"] == form.digest:
-            return redirect("run", launch_run(source, form.spec, person(request)).pk)
-        plan = plan_run(source, form.spec, person(request))
-    except DomainError as refused:
-        form.add_error("rubrics" if refused.code == "rubric_other_language" else None, explain_refusal(refused))
+            return redirect("run", launch_run(source, form.spec, signed_in_user(request)).pk)
+        plan = plan_run(source, form.spec, signed_in_user(request))
+    except DomainError as refusal:
+        form.add_error("rubrics" if refusal.code == "rubric_other_language" else None, explain_refusal(refusal))
         return _render_run_page(request, RunPage(source, form, profiles), status=400)
     return _render_run_page(request, RunPage(source, form, profiles, plan))
 

@@ -24,7 +24,7 @@ from evaluation.worker.endpoint_quota import ENDPOINT_BUSY, EndpointBusy, Shared
 
 CONCURRENT_CALLS = 8
 # How long to wait until a call can be sent.
-PATIENCE_SECONDS = 60.0
+MAX_SLOT_WAIT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +41,18 @@ def find_response_format(judge: JudgeVersion) -> ProbedJudge:
     :raises DomainError: ``judge_away`` with the outcome's code if it cannot be called."""
     if judge.endpoint is None:
         return ProbedJudge(ResponseFormat.JSON_SCHEMA)
-    probe = probe_judge(judge, judge.endpoint, PATIENCE_SECONDS)
+    probe = probe_judge(judge, judge.endpoint, MAX_SLOT_WAIT_SECONDS)
     if probe.outcome != Outcome.OK or probe.response_format is None:
         raise DomainError("judge_away", reason=probe.reason)
     return ProbedJudge(probe.response_format, probe.last.model_returned)
 
 
-def probe_judge(judge: JudgeVersion, endpoint: Endpoint, patience: float) -> ProbeResult:
-    """Make the probe calls of a preflight without storing them. Waits at most ``patience`` seconds for a slot.
+def probe_judge(judge: JudgeVersion, endpoint: Endpoint, max_wait_seconds: float) -> ProbeResult:
+    """Make the probe calls of a preflight without storing them. Waits at most ``max_wait_seconds`` for a slot.
 
     :raises DomainError: ``judge_away`` if no slot is free; see also :func:`client_of`."""
     with SingleCalls(endpoint, None, project_id=judge.project_id) as calls:
-        if calls.wait(time.monotonic() + patience):
+        if calls.wait(time.monotonic() + max_wait_seconds):
             raise DomainError("judge_away", reason=ENDPOINT_BUSY)
         return probe_endpoint(client_of(judge), judge, calls)
 
@@ -69,13 +69,18 @@ def judge_without_storing(
     come with their question and contexts. Profile rules are not applied. ``may_start`` is called about twice a second;
     once it returns false, only answers already begun are finished.
 
-    :raises DomainError: ``judge_away`` if a person has to act first or the endpoint stays busy; results so far are valid.
+    :raises DomainError: ``judge_away`` if a person has to act first or the endpoint stays busy; results so far are
+    valid.
     """
     family = family_for(rubric)
     setting = JudgeSetting(family, rubric, family.produced_metrics, RuleSettings(), judge, response_format)
     waiting = list(reversed(answers))
     with SharedPool(
-        client_of(judge), judge.endpoint, CONCURRENT_CALLS, project_id=judge.project_id, patience=PATIENCE_SECONDS
+        client_of(judge),
+        judge.endpoint,
+        CONCURRENT_CALLS,
+        project_id=judge.project_id,
+        max_wait_seconds=MAX_SLOT_WAIT_SECONDS,
     ) as pool:
         conversations: dict[int, tuple[Answer, UnitConversation]] = {}
         loop = CallLoop[int](calls=pool, max_in_flight=CONCURRENT_CALLS)

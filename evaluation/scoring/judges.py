@@ -240,7 +240,7 @@ class JudgeSession(UnitCalls, CallSession[JudgeUnitCall]):
         return triage, insert
 
     def is_claimable(self) -> bool:
-        """Whether one of the judges has a claimable unit."""
+        """Return whether one of the judges has a claimable unit."""
         return WorkUnit.objects.filter(units.claimable(), run_id=self.run.pk, run_judge__in=self.judges).exists()
 
     def take(self, size: int) -> Sequence[JudgeUnitCall] | None:

@@ -20,7 +20,7 @@ from evaluation.judging.prompt import parse_reply, request_hash
 from evaluation.models import JudgeVersion
 from evaluation.models.work import ReplyRow
 from evaluation.network.outcomes import Outcome
-from evaluation.scoring.adhoc import PATIENCE_SECONDS
+from evaluation.scoring.adhoc import MAX_SLOT_WAIT_SECONDS
 from evaluation.scoring.replies import insert_replies, reply_row
 from evaluation.worker.endpoint_quota import ENDPOINT_BUSY, EndpointBusy, SharedPool
 
@@ -32,18 +32,20 @@ MAX_TRIES = 3
 @dataclass(frozen=True, slots=True)
 class CallLedger:
     """The tables that record calls. ``begin`` inserts the attempt of a step and returns its key; ``load_replies``
-    returns step, outcome and text of stored replies, in order; ``replies`` is the table of replies."""
+    returns step, outcome and text of stored replies, in order; ``reply_table`` is the table of replies."""
 
     begin: Callable[[str], int]
     load_replies: Callable[[], Iterable[tuple[str, str, str]]]
-    replies: type[ReplyRow]
+    reply_table: type[ReplyRow]
 
 
 def estimated_cost(calls: QuerySet[Any]) -> Decimal:
     """The cost of recorded calls in US dollars; calls of unknown cost count as the mean of the others."""
-    unknown = Q(reply=None) | Q(reply__cost=None)
-    totals = calls.aggregate(known=Sum("reply__cost"), mean=Avg("reply__cost"), out=Count("id", filter=unknown))
-    return Decimal(totals["known"] or 0) + Decimal(totals["mean"] or 0) * int(totals["out"])
+    unknown_cost = Q(reply=None) | Q(reply__cost=None)
+    totals = calls.aggregate(
+        known=Sum("reply__cost"), mean=Avg("reply__cost"), unknown_count=Count("id", filter=unknown_cost)
+    )
+    return Decimal(totals["known"] or 0) + Decimal(totals["mean"] or 0) * int(totals["unknown_count"])
 
 
 def run_calls(
@@ -55,11 +57,10 @@ def run_calls(
     may_start: Callable[[], bool] = lambda: True,
 ) -> Iterator[tuple[str, ParsedReply]]:
     """The parsed reply to each step's call, stored ones first. A step whose tries all failed yields its last failure.
-    ``may_start`` is called before each call; once it returns false, calls in flight are finished and the other steps
-    are left out.
+    ``may_start`` is called before each call; once it is false, calls in flight are finished and others left out.
 
-    :raises DomainError: ``judge_away`` if a person has to act first or the endpoint stays busy; replies so far are stored.
-    """
+    :raises DomainError: ``judge_away`` if a person has to act first or the endpoint stays busy; replies so far are
+    stored."""
     good_replies, failures = dict[str, str](), defaultdict[str, list[Outcome]](list)
     for step, outcome, raw in ledger.load_replies():
         if outcome == Outcome.OK:
@@ -79,12 +80,16 @@ def run_calls(
 
     def record(attempt: int, call: JudgeCall, reply: JudgeReply, parsed: ParsedReply) -> None:
         row = reply_row(attempt, request_hash(call), reply, parsed, model=call.model, received_at=timezone.now())
-        insert_replies(ledger.replies, [row])
+        insert_replies(ledger.reply_table, [row])
 
-    shared = SharedPool(
-        client_of(judge), judge.endpoint, CONCURRENT_CALLS, project_id=judge.project_id, patience=PATIENCE_SECONDS
+    shared_pool = SharedPool(
+        client_of(judge),
+        judge.endpoint,
+        CONCURRENT_CALLS,
+        project_id=judge.project_id,
+        max_wait_seconds=MAX_SLOT_WAIT_SECONDS,
     )
-    with shared as pool:
+    with shared_pool as pool:
         loop = CallLoop[str](
             calls=pool,
             max_in_flight=CONCURRENT_CALLS,

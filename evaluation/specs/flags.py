@@ -52,8 +52,8 @@ def _value(setting: Setting, text: str) -> Any:
     try:
         value = _READERS[setting.kind](text)
         setting.check(value)
-    except DomainError as refused:
-        raise ArgumentTypeError(explain_refusal(refused)) from refused
+    except DomainError as refusal:
+        raise ArgumentTypeError(explain_refusal(refusal)) from refusal
     except ValueError:
         raise ArgumentTypeError(f"{text} is not a whole number") from None
     return value

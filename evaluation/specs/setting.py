@@ -82,7 +82,7 @@ class Setting:
 
     @property
     def is_inverted(self) -> bool:
-        """Whether forms and commands show the inverse."""
+        """Return whether forms and commands show the inverse."""
         return self.kind is bool and {self.input_name, self.option} != {self.name}
 
     def check(self, value: Any) -> None:

@@ -4,7 +4,7 @@ from django.db import connection, transaction
 
 from evaluation.storage import append_only, guards
 
-_TRIGGERS = {
+_TRIGGER_QUERIES = {
     "postgresql": """
         SELECT t.tgname || ' on ' || c.relname, concat_ws(' ', pg_get_triggerdef(t.oid), t.tgenabled, p.prosrc)
         FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_class c ON c.oid = t.tgrelid
@@ -28,15 +28,15 @@ def altered_triggers() -> dict[str, str]:
         guards.install()
         expected = _definitions()
         transaction.set_rollback(True)
-    faults = {
+    differences = {
         name: "missing" if name not in current else "changed"
         for name in expected
         if current.get(name) != expected[name]
     }
-    return faults | {name: "unknown" for name in foreign if foreign[name] == expected.get(name)}
+    return differences | {name: "unknown" for name in foreign if foreign[name] == expected.get(name)}
 
 
 def _definitions() -> dict[str, str]:
     with connection.cursor() as cursor:
-        cursor.execute(_TRIGGERS[connection.vendor])
+        cursor.execute(_TRIGGER_QUERIES[connection.vendor])
         return {str(name): str(text) for name, text in cursor.fetchall()}

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from evaluation.accounts import access
-from evaluation.accounts.access import person
+from evaluation.accounts.access import signed_in_user
 from evaluation.accounts.role_admin import RoleAdmin
 from evaluation.connectors.catalogue import InvalidSettings, read_settings
 from evaluation.core.canonical import parse_int
@@ -23,7 +23,7 @@ from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.judges.admin import VersionAdmin, VersionForm
 from evaluation.messages.explanations import explain_refusal
-from evaluation.messages.system_settings import CONNECTOR_TITLES, explain_setting, setting_help, setting_label
+from evaluation.messages.system_settings import CONNECTOR_TITLES, explain_setting_problem, setting_help, setting_label
 from evaluation.models import Project, System, SystemVersion
 from evaluation.systems.services import check_allowed, connectors, get_connector, save_system
 
@@ -35,7 +35,7 @@ SEPARATOR = "__"
 class SystemAdmin(RoleAdmin):
     """Systems under test with their limits."""
 
-    add = change = Action.EVALUATE
+    add_action = change_action = Action.EVALUATE
     list_display = ("name", "project", "max_concurrency", "requests_per_minute", "cooldown_until", "created_at")
     list_filter = ("project",)
     search_fields = ("name",)
@@ -139,9 +139,9 @@ class SystemVersionForm(VersionForm):
         except InvalidSettings as bad:
             for problem in bad.problems:
                 field = problem.field.replace(".", SEPARATOR)
-                self.add_error(field if field in self.fields else None, explain_setting(problem))
-        except DomainError as refused:
-            self.add_error(None, explain_refusal(refused))
+                self.add_error(field if field in self.fields else None, explain_setting_problem(problem))
+        except DomainError as refusal:
+            self.add_error(None, explain_refusal(refusal))
         return cleaned
 
 
@@ -185,7 +185,9 @@ class SystemVersionAdmin(VersionAdmin):
     def build_version(self, request: HttpRequest, form: Any) -> SystemVersion:
         cleaned = form.cleaned_data
         settings = settings_from_form(cleaned, form.connector)
-        return save_system(cleaned["project"], cleaned["system_name"], form.connector, settings, person(request))
+        return save_system(
+            cleaned["project"], cleaned["system_name"], form.connector, settings, signed_in_user(request)
+        )
 
     def initial_values(self, row: SystemVersion) -> dict[str, Any]:
         form_values = {"project": row.system.project_id, "system_name": row.system.name}

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from evaluation.accounts.access import MAX_ID, fetch
 from evaluation.connectors.catalogue import InvalidSettings
 from evaluation.core.roles import Action
-from evaluation.messages.system_settings import explain_setting
+from evaluation.messages.system_settings import explain_setting_problem
 from evaluation.models import Project, System, SystemVersion
 from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, request_user, responds_with
 from evaluation.rest.filters import NameInProjectFilter
@@ -66,6 +66,6 @@ class SystemViewSet(RowsViewSet):
         except InvalidSettings as error:
             errors: dict[str, list[str]] = {}
             for problem in error.problems:
-                errors.setdefault(problem.field or "non_field_errors", []).append(explain_setting(problem))
+                errors.setdefault(problem.field or "non_field_errors", []).append(explain_setting_problem(problem))
             raise ValidationError({"settings": errors}) from error
         return self.rows.get(pk=version.system_id)

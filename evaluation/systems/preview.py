@@ -21,7 +21,7 @@ class QuestionPreview:
 
     @property
     def mapping(self) -> dict[str, Any] | None:
-        """The parts of the answer; ``None`` if there is none."""
+        """The answer's fields as read from the reply; ``None`` if the reply has no answer."""
         trace = self.reply.content
         if trace is None:
             return None

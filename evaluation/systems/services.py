@@ -72,8 +72,8 @@ def check_allowed(connector: str, connector_settings: Settings, project: Project
     :raises DomainError: if the policy does not allow the settings."""
     try:
         open_client(connector, connector_settings, project)
-    except DomainError as refused:
-        if refused.code != "variable_missing":
+    except DomainError as refusal:
+        if refusal.code != "variable_missing":
             raise
 
 
@@ -137,7 +137,7 @@ def open_client(connector: str, connector_settings: Settings, project: Project) 
     :raises DomainError: ``system_origin_not_allowed``, ``variable_missing`` and other refusals of its connector."""
     try:
         return get_connector(connector).open(connector_settings, operator_policy(project))
-    except DomainError as refused:
-        if refused.code == "origin_not_allowed":
-            raise DomainError("system_origin_not_allowed", **refused.params) from refused
+    except DomainError as refusal:
+        if refusal.code == "origin_not_allowed":
+            raise DomainError("system_origin_not_allowed", **refusal.params) from refusal
         raise

@@ -16,7 +16,7 @@ from evaluation.models import MetricDefinition
 MAX_CELL_LENGTH = 300
 register = template.Library()
 register.filter(category_name)
-# For the ``lang`` of a text that may differ from the page's language.
+# Sets the ``lang`` attribute of a text whose language may differ from the page's.
 register.filter(markdown.language_of)
 register.filter("markdown_html", markdown.render)
 register.filter("problem_in_words", explain)

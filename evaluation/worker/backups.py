@@ -89,7 +89,8 @@ def create_backup(target: Path) -> Manifest:
 def restore_backup(source: Path) -> Manifest:
     """Restore a backup into an empty database, completely or not at all.
 
-    :raises DomainError: if the database is not empty, or the backup is damaged, of another engine, or newer than this code.
+    :raises DomainError: if the database is not empty, or the backup is damaged, of another engine, or newer than this
+    code.
     """
     manifest = read_manifest(source)
     if manifest.engine != connection.vendor:
@@ -129,7 +130,7 @@ def read_manifest(source: Path) -> Manifest:
 
 
 def has_current_key(manifest: Manifest) -> bool:
-    """Whether the backup was made with the current signing key."""
+    """Return whether the backup was made with the current signing key."""
     return manifest.key == _key_fingerprint()
 
 

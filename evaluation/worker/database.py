@@ -146,7 +146,7 @@ def set_statement_timeouts() -> None:
 
 
 def is_short_of_space() -> bool:
-    """Whether the disk of an SQLite database has less free space than ``CONCORD_MIN_FREE_DISK_MB``. Unknown for
+    """Return whether the disk of an SQLite database has less free space than ``CONCORD_MIN_FREE_DISK_MB``. Unknown for
     database servers."""
     file = Path(str(connection.settings_dict["NAME"]))
     if connection.vendor != "sqlite" or not settings.CONCORD_MIN_FREE_DISK_MB or not file.is_file():

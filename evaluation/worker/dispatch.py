@@ -90,7 +90,7 @@ def requeue_stalled() -> list[int]:
 
 
 def heartbeat_is_fresh(host: str = "") -> bool:
-    """Whether a cluster (of the host, if named) recently executed its heartbeat task."""
+    """Return whether a cluster (of the host, if named) recently executed its heartbeat task."""
     since = Now() - timedelta(seconds=settings.CONCORD_WORKER_TIMEOUT_SECONDS)
     beats = Heartbeat.objects.filter(seen_at__gte=since)
     return (beats.filter(host=host) if host else beats).exists()

@@ -201,7 +201,7 @@ class SingleCalls:
 
     @property
     def is_down(self) -> bool:
-        """Whether an outage lasts."""
+        """Return whether an outage lasts."""
         return self._pulse.is_down
 
     def run(self, call: Callable[[], T]) -> T:
@@ -251,7 +251,7 @@ class EndpointBusy(Exception):
 
 class SharedPool:
     """A pool of at most ``max_calls`` calls of a client. Without an endpoint (the offline baseline) nothing is shared.
-    ``patience`` is the maximum time in seconds until a call can be sent. Use as a context manager."""
+    ``max_wait_seconds`` is the longest time until a call can be sent. Use as a context manager."""
 
     def __init__(
         self,
@@ -260,12 +260,12 @@ class SharedPool:
         max_calls: int,
         *,
         project_id: int,
-        patience: float = MAX_WORKER_WAIT_SECONDS,
+        max_wait_seconds: float = MAX_WORKER_WAIT_SECONDS,
     ) -> None:
         self._quota_lease = QuotaLease(endpoint, None, max_calls, project_id=project_id) if endpoint else None
         self._quota = Quota(Allowance(0 if endpoint else max_calls))
         self._pool = CallPool(client, self._quota.allowance)
-        self._patience = patience
+        self._max_wait_seconds = max_wait_seconds
         self._renew_at = float("-inf")
         # The last time a call was in flight.
         self._sent_at = time.monotonic()
@@ -290,18 +290,18 @@ class SharedPool:
     def collect(self, timeout: float) -> list[tuple[Hashable, JudgeReply]]:
         """The finished calls, after waiting up to ``timeout`` seconds.
 
-        :raises EndpointBusy: if queued calls cannot be sent within the patience."""
+        :raises EndpointBusy: if queued calls cannot be sent within ``max_wait_seconds``."""
         self._renew_quota()
         done = self._pool.collect(min(timeout, RENEW_SECONDS if self._quota.complete else RETRY_RENEW_SECONDS))
         self._report_outage()
         now = time.monotonic()
         if self._pool.in_flight or done or not self._pool.queued:
             self._sent_at = now
-        elif self._pool.pause_seconds > self._patience or now - self._sent_at > self._patience:
+        elif self._pool.pause_seconds > self._max_wait_seconds or now - self._sent_at > self._max_wait_seconds:
             raise EndpointBusy
         return done
 
-    def finish_sent(self) -> list[JudgeReply]:
+    def collect_sent_calls(self) -> list[JudgeReply]:
         """Send nothing more, and wait for the calls in flight, because they are paid for."""
         self._pool.withdraw()
         replies: list[JudgeReply] = []

@@ -46,7 +46,7 @@ class HealthIssue:
 
     @property
     def serious(self) -> bool:
-        """Whether the site is down."""
+        """Return whether the site is down."""
         return self.severity is Severity.DOWN
 
 

@@ -48,8 +48,9 @@ class Lease:
     def _row(self) -> QuerySet[Job]:
         return Job.objects.filter(pk=self.job.pk, token=self.job.token)
 
-    def more(self) -> bool:
-        """Whether to start more work; renews the lease. False also if another worker claimed the job."""
+    def may_continue(self) -> bool:
+        """Renew the lease and return whether to continue. False after the deadline, or if another worker claimed the
+        job."""
         now = time.monotonic()
         if now - self.renewed > _RENEW_SECONDS:
             self.renewed = now
@@ -71,8 +72,8 @@ class Lease:
 @dataclass(frozen=True, slots=True)
 class JobKind:
     """The jobs of one kind. ``work`` takes the object's id and the lease, and works until nothing is left (then returns
-    ``None``) or ``lease.more()`` is false (then returns the pause before the next turn). ``seconds`` limits a turn, by
-    default to the limit of any background task."""
+    ``None``) or ``lease.may_continue()`` is false (then returns the pause before the next turn). ``seconds`` limits
+    a turn, by default to the limit of any background task."""
 
     name: str
     work: Callable[[int, Lease], timedelta | None]
@@ -162,8 +163,8 @@ def work_on(job_id: int) -> None:
         return
     try:
         pause = kind.work(lease.job.object_id, lease)
-    except DomainError as refused:
-        reason = str(refused.params.get("reason", refused.code))[:100]
+    except DomainError as refusal:
+        reason = str(refusal.params.get("reason", refusal.code))[:100]
         if reason == ENDPOINT_BUSY:
             lease.release(state=State.WAITING, problem=reason, attempts=0, next_at=Now() + NEXT_SWEEP)
         else:

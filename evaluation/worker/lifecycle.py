@@ -83,7 +83,7 @@ def run_answers(run: Run) -> QuerySet[Answer]:
 
 
 def collects_answers(run: Run) -> bool:
-    """Whether the run has to collect answers first: its answer set was created empty and no run has completed it
+    """Return whether the run has to collect answers first: its answer set was created empty and no run has completed it
     yet."""
     answers = run.answer_set
     return answers.content_hash is None and answers.system_version.adapter != RECORDED
@@ -242,14 +242,14 @@ def make_run(
     config: RunConfig,
     *,
     judges: Sequence[tuple[JudgeVersion, RubricVersion, bool]] = (),
-    standings: Mapping[tuple[int, int], VersionStatus] | None = None,
+    statuses: Mapping[tuple[int, int], VersionStatus] | None = None,
     name: str = "",
     by: User | None = None,
     budget: Decimal | None = None,
     start_token: UUID | None = None,
 ) -> Run:
-    """Create a draft run. ``judges`` are judge, rubric and whether that judge is primary for the rubric; ``standings``
-    are the rubric's statuses by their keys, active by default.
+    """Create a draft run. ``judges`` are judge, rubric and whether that judge is primary for the rubric; ``statuses``
+    are the rubrics' statuses by the keys of judge and rubric, active by default.
 
     The caller chooses ``start_token``, so that a repeated request does not create two runs.
 
@@ -257,8 +257,8 @@ def make_run(
         unproven version is to judge answers not collected yet, because it is unknown which of them are sealed."""
     if answer_set.content_hash is None and answer_set.runs.exists():
         raise DomainError("answers_unfinished")
-    standing_by_keys = standings or {}
-    if answer_set.content_hash is None and any(standing in UNPROVEN for standing in standing_by_keys.values()):
+    status_by_keys = statuses or {}
+    if answer_set.content_hash is None and any(status in UNPROVEN for status in status_by_keys.values()):
         raise DomainError("rubric_needs_answers")
     with transaction.atomic():
         run = Run.objects.create(
@@ -279,7 +279,7 @@ def make_run(
                 rubric_version=rubric,
                 primary=primary,
                 repeat_count=config.repeat,
-                standing=standing_by_keys.get((judge.pk, rubric.pk), VersionStatus.ACTIVE),
+                standing=status_by_keys.get((judge.pk, rubric.pk), VersionStatus.ACTIVE),
             )
             for judge, rubric, primary in judges
         )

@@ -186,8 +186,8 @@ def web_processes(setting: int) -> int:
 
 
 def is_port_in_use(host: str, port: int) -> bool:
-    """Whether another server listens on the port. Needed because our processes share it (``SO_REUSEPORT``), so that the
-    system would accept a second server."""
+    """Return whether another server listens on the port. Needed because our processes share it (``SO_REUSEPORT``), so
+    that the system would accept a second server."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         # Connections that just ended do not block the port.

@@ -138,11 +138,11 @@ class WorkerSession(ABC, Generic[F, CallT, PacedReplyT]):
 
     @abstractmethod
     def may_continue(self) -> bool:
-        """Whether the work was not stopped from outside. Outside of transactions."""
+        """Return whether the work was not stopped from outside. Outside of transactions."""
 
     @abstractmethod
     def is_claimable(self) -> bool:
-        """Whether anything is claimable. Outside of transactions."""
+        """Return whether anything is claimable. Outside of transactions."""
 
     @abstractmethod
     def take(self, size: int) -> Sequence[F] | None:
@@ -269,7 +269,7 @@ class WorkerSession(ABC, Generic[F, CallT, PacedReplyT]):
             retry_on_db_error(lambda: self.stop_for(quota.fault))
 
     def _collect_timeout(self) -> float:
-        """How long to wait for replies. Short if calls are queued in the pool, because they must not be sent after a
+        """Seconds to wait for replies. Short if calls are queued in the pool, because they must not be sent after a
         stop."""
         now = time.monotonic()
         longest = CHECK_SECONDS if self.pool.queued else WAIT_SECONDS
@@ -278,8 +278,8 @@ class WorkerSession(ABC, Generic[F, CallT, PacedReplyT]):
         return max(0.001, min(longest, *(moment - now for moment in until))) if until else longest
 
     def _claim_size(self) -> int:
-        """How many conversations to claim: enough to fill the slots three times, claimed in large steps because a claim
-        costs the same for few. None besides a suspect."""
+        """Number of conversations to claim: enough to fill the slots three times, in large steps because a claim costs
+        the same for few. None besides a suspect."""
         max_calls = self.pool.pace.limit.maximum
         if time.monotonic() < self._empty_until or any(flight.suspect for flight in self._flights.values()):
             return 0

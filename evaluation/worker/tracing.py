@@ -74,7 +74,7 @@ def spans() -> Spans | None:
 
 
 def is_enabled(environment: Mapping[str, str]) -> bool:
-    """Whether the standard variables enable spans."""
+    """Return whether the standard variables enable spans."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
     exporter = environment.get("OTEL_TRACES_EXPORTER", "").strip().lower()

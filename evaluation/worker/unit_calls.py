@@ -26,7 +26,7 @@ U = TypeVar("U", bound=UnitInFlight)
 
 
 def is_suspect(unit: WorkUnit) -> bool:
-    """Whether the unit may have crashed workers."""
+    """Return whether the unit may have crashed workers."""
     return unit.tries > units.SUSPECT_TRIES
 
 
@@ -54,7 +54,7 @@ class UnitCalls:
             flight.earlier = tuple(map(Outcome, outcomes))
 
     def within_budget(self) -> bool:
-        """Whether the budget allows more; otherwise pauses the run. Outside of transactions, idempotent."""
+        """Return whether the budget allows more; otherwise pauses the run. Outside of transactions, idempotent."""
         reason = self.budget_guard.stop_reason() if self.budget_guard else ""
         if reason:
             self.stop_for(reason)

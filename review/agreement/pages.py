@@ -17,7 +17,7 @@ from evaluation.core.scales import Scale
 from evaluation.messages import numbers
 from evaluation.messages.explanations import explain_reason
 from evaluation.models import Run
-from review.agreement.plots import FIRST_STATISTICS, STATISTICS, JudgePlots, judge_plots, over_time
+from review.agreement.plots import FIRST_STATISTICS, STATISTICS, JudgePlots, judge_plots, trend_context
 from review.agreement.run_agreement import Breakdown, cached_agreement
 from review.comparisons.trend import load_trends
 from review.reports.verdict import MetricTrust, judge_sentences, metric_trust
@@ -365,5 +365,5 @@ def render_agreement_plots(run: Run, figures: Figures | None = None) -> SafeStri
     if not metrics:
         return SafeString("")
     return render_to_string(
-        "review/agreement/report_pictures.html", {"metrics": metrics, **over_time(load_trends(run))}
+        "review/agreement/report_pictures.html", {"metrics": metrics, **trend_context(load_trends(run))}
     )

@@ -60,10 +60,13 @@ Figures = Mapping[str, Any]
 
 
 class PlotTable(NamedTuple):
-    """Data table of a plot: a heading for its first column and for the others; a row is its heading and cells."""
+    """Data table of a plot.
+
+    ``row_heading`` is the heading of the first column, ``header`` those of the others. A row is the text of its first
+    column and its cells."""
 
     caption: str
-    what: str
+    row_heading: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -71,13 +74,14 @@ class PlotTable(NamedTuple):
 class Confusion(NamedTuple):
     """Confusion matrix of experts (rows) and judge (columns); a cell is its text and whether both agree.
 
-    ``grid`` is ``None`` with too many categories for a plot. ``weighted``: cells are no whole answers."""
+    ``caption`` describes the matrix. ``grid`` is ``None`` with too many categories for a plot. ``weighted``: cells are
+    sums of weights, not counts of answers."""
 
     labels: tuple[str, ...]
     rows: tuple[tuple[str, tuple[tuple[str, bool], ...]], ...]
     grid: ConfusionGrid | None
     texts: tuple[str, ...]
-    name: str
+    caption: str
     weighted: bool
 
     @property
@@ -89,7 +93,7 @@ class Plot(NamedTuple):
     """Plot with its data table, whose caption describes the plot."""
 
     chart: JudgeAgainstExpert | ReliabilityPlot | Differences | Timeline
-    twin: PlotTable
+    table: PlotTable
 
 
 class JudgePlots(NamedTuple):
@@ -149,9 +153,9 @@ def _confusion_matrix(figures: Figures, scale: Scale) -> Confusion | None:
     text = _("Confusion matrix: both said the same on %(same)s of %(n)s answers")
     if weighted:
         text = _("Confusion matrix, answers weighted: both said the same on %(same)s of %(n)s")
-    name = str(text) % {"same": numbers.format_number(agreeing, decimals), "n": figures["n"]}
+    caption = str(text) % {"same": numbers.format_number(agreeing, decimals), "n": figures["n"]}
     texts = tuple(text for _, cells in rows for text, _ in cells)
-    return Confusion(labels, rows, confusion_grid(matrix, labels), texts, name, weighted)
+    return Confusion(labels, rows, confusion_grid(matrix, labels), texts, caption, weighted)
 
 
 def _scatter_plot(figures: Figures, scale: Scale, plane: Plane) -> Plot:
@@ -160,7 +164,7 @@ def _scatter_plot(figures: Figures, scale: Scale, plane: Plane) -> Plot:
         sum(answer_count for expert_mean, judge_mean, answer_count in points if (judge_mean - expert_mean) * sign > 0)
         for sign in (1, -1)
     )
-    name = gettext("Judge against experts: the judge gave more on %(above)d answers, less on %(below)d of %(n)d") % {
+    caption = gettext("Judge against experts: the judge gave more on %(above)d answers, less on %(below)d of %(n)d") % {
         "above": above,
         "below": below,
         "n": sum(count for _, _, count in points),
@@ -169,7 +173,7 @@ def _scatter_plot(figures: Figures, scale: Scale, plane: Plane) -> Plot:
         (numbers.on_scale(expert, scale), (numbers.on_scale(judge, scale), str(count)))
         for expert, judge, count in points
     )
-    table = PlotTable(name, gettext("Experts’ mean"), (gettext("Judge"), gettext("Answers")), rows)
+    table = PlotTable(caption, gettext("Experts’ mean"), (gettext("Judge"), gettext("Answers")), rows)
     return Plot(judge_against_expert(points, plane), table)
 
 
@@ -177,7 +181,7 @@ def _reliability_plot(figures: Figures, scale: Scale, plane: Plane) -> Plot | No
     points = figures["reliability_curve"]
     if not points:
         return None
-    name = gettext("Reliability curve: the experts’ mean where the judge gave a certain value")
+    caption = gettext("Reliability curve: the experts’ mean where the judge gave a certain value")
     rows = tuple(
         (
             numbers.format_number(point["judge"]),
@@ -193,7 +197,7 @@ def _reliability_plot(figures: Figures, scale: Scale, plane: Plane) -> Plot | No
     chart = reliability_plot(
         [(point["judge"], point["expert"], point["low"], point["high"]) for point in points], plane
     )
-    return Plot(chart, PlotTable(name, gettext("Judge gave"), header, rows))
+    return Plot(chart, PlotTable(caption, gettext("Judge gave"), header, rows))
 
 
 def _bias_plot(figures: Figures, scale: Scale) -> Plot | None:
@@ -202,7 +206,10 @@ def _bias_plot(figures: Figures, scale: Scale) -> Plot | None:
     figures_by_category: Mapping[str, Figures] = figures.get("by_category", {})
     rows = [_difference(gettext("all answers"), figures)]
     if len(figures_by_category) > 1:
-        rows += [_difference(category_name(category), part) for category, part in figures_by_category.items()]
+        rows += [
+            _difference(category_name(category), category_figures)
+            for category, category_figures in figures_by_category.items()
+        ]
     header = (gettext("Judge minus experts"), gettext("95% interval"), gettext("Answers"))
     lines = tuple((row.label, (row.text or row.withheld, row.interval or "–", row.note)) for row in rows)
     return Plot(
@@ -226,7 +233,7 @@ def _difference(label: str, figures: Figures) -> Difference:
     )
 
 
-def over_time(trends: Trends) -> dict[str, Any]:
+def trend_context(trends: Trends) -> dict[str, Any]:
     """Context of ``review/agreement/_over_time.html``: a line for every metric with at least two points, and the number
     of runs left out."""
     trends_with_points = {metric: trend for metric, trend in sorted(trends.by_metric.items()) if len(trend.points) > 1}
@@ -263,11 +270,11 @@ def _trend_line(title: str, trend: Trend) -> TrendLine:
         gettext("Rubric"),
         gettext("Changed"),
     )
-    name = gettext("%(metric)s: agreement of judge and experts at %(count)d times") % {
+    caption = gettext("%(metric)s: agreement of judge and experts at %(count)d times") % {
         "metric": title,
         "count": len(trend.points),
     }
-    return TrendLine(title, trend.statistic, Plot(timeline(moments), PlotTable(name, gettext("Run"), header, rows)))
+    return TrendLine(title, trend.statistic, Plot(timeline(moments), PlotTable(caption, gettext("Run"), header, rows)))
 
 
 def _change_text(previous: TrendPoint, current: TrendPoint) -> str:
@@ -280,8 +287,8 @@ def _change_text(previous: TrendPoint, current: TrendPoint) -> str:
         return gettext("new rubric")
     if previous.method != current.method:
         return gettext("other way to a value")
-    both_served = previous.served and current.served
-    return gettext("another model answered") if both_served and previous.served != current.served else ""
+    both_served = previous.served_model and current.served_model
+    return gettext("another model answered") if both_served and previous.served_model != current.served_model else ""
 
 
 def _period_text(point: TrendPoint) -> str:

@@ -15,7 +15,7 @@ from evaluation.core.scales import Scale
 from evaluation.models import MetricDefinition
 from review.evidence.effective import RunEvidence
 from review.evidence.experts import ExpertRating, agreement_ratings, read_ratings
-from review.evidence.scorers import RULES, Key, Scorer, metric_title
+from review.evidence.scorers import RULES, AnswerMetricKey, Scorer, metric_title
 from review.evidence.seals import readable
 from review.models import Rating, ReviewQueue
 from review.models.queues import FIRST_OCCASION
@@ -127,7 +127,7 @@ def _repeat_scores(judge: Scorer, metric: MetricDefinition) -> dict[Any, Sequenc
 
 def _hidden_repeats(rows: Iterable[ExpertRating], first_ids: Collection[int]) -> list[ExpertRating]:
     """Blind ratings on later occasions, the last one of each; ``first_ids`` are the first ratings."""
-    last_of_occasion: dict[tuple[Key, str, int], ExpertRating] = {}
+    last_of_occasion: dict[tuple[AnswerMetricKey, str, int], ExpertRating] = {}
     repeats = (row for row in rows if row.occasion != FIRST_OCCASION and row.phase == "initial")
     for row in sorted(repeats, key=lambda rating: rating.pk):
         last_of_occasion[row.key, row.rater, row.assignment_id] = row
@@ -167,7 +167,7 @@ def reviewer_consistency(queue: ReviewQueue) -> list[Consistency]:
 
 
 def _with_peers(
-    first_ratings: Mapping[Key, Sequence[ExpertRating]], rater: str, metric_id: int, scale: Scale
+    first_ratings: Mapping[AnswerMetricKey, Sequence[ExpertRating]], rater: str, metric_id: int, scale: Scale
 ) -> PairAgreement | None:
     own, peer_means = [], []
     for (_, metric), ratings in first_ratings.items():

@@ -10,7 +10,7 @@ from evaluation.accounts.access import signed_in_get
 from evaluation.core.roles import Action
 from evaluation.models import Run
 from review.agreement.pages import agreement_page
-from review.agreement.plots import over_time
+from review.agreement.plots import trend_context
 from review.comparisons.trend import load_trends
 from review.figure_cache.selectors import agreement_figures, agreement_without_waiting
 
@@ -23,7 +23,7 @@ def run_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     if cached.value is None:
         return render(request, "review/reports/computing.html", {"title": run})
     page = agreement_page(run, cached.value.figures, examples=cached.value.examples, waiting=waiting)
-    return render(request, "review/agreement/agreement.html", {"page": page, "kept": cached})
+    return render(request, "review/agreement/agreement.html", {"page": page, "cached_value": cached})
 
 
 @signed_in_get
@@ -44,4 +44,4 @@ def run_agreement_over_time(request: HttpRequest, pk: int) -> HttpResponse:
     trends = load_trends(run)
     for earlier_run in trends.skipped_runs:
         agreement_figures(earlier_run)
-    return render(request, "review/agreement/_over_time.html", over_time(trends))
+    return render(request, "review/agreement/_over_time.html", trend_context(trends))

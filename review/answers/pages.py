@@ -114,7 +114,7 @@ class AnswerPage:
     """An answer as seen from a run.
 
     ``marked`` is the raw text with the findings of rules. ``contexts`` is ``None`` if the system does not retrieve.
-    ``may_view``: the reader may open the run. ``refused`` is a rejected override, for the reason in ``error``.
+    ``may_view``: the reader may open the run. ``refused_decision`` is a rejected override, for the reason in ``error``.
     ``graph`` is the system's path through a graph."""
 
     answer: Answer
@@ -127,7 +127,7 @@ class AnswerPage:
     history: tuple[HistoryLine, ...]
     may_override: bool
     may_view: bool
-    refused: DecisionInput | None
+    refused_decision: DecisionInput | None
     error: str
     graph: Graph | None = None
 
@@ -159,7 +159,7 @@ def answer_page(
     *,
     may_override: bool,
     may_view: bool,
-    refused: DecisionInput | None = None,
+    refused_decision: DecisionInput | None = None,
     error: str = "",
 ) -> AnswerPage:
     language = get_language() or "en"
@@ -169,7 +169,7 @@ def answer_page(
     for pk, metric in values.metrics.items():
         if (effective := values.values[pk].get(answer.pk)) is None:
             continue
-        entered = refused.entered if refused and refused.metric == metric else ""
+        entered = refused_decision.entered if refused_decision and refused_decision.metric == metric else ""
         provenance = "" if effective.source is ValueSource.NONE else str(SOURCES[effective.source])
         metrics.append(
             MetricView(
@@ -183,7 +183,8 @@ def answer_page(
                 field=metric_field(with_rubric_texts(metric, language), entered),
                 overridden=effective.source is ValueSource.OVERRIDE,
                 origin=effective.carried,
-                idle=effective.status is Status.NOT_APPLICABLE and not (refused and refused.metric == metric),
+                idle=effective.status is Status.NOT_APPLICABLE
+                and not (refused_decision and refused_decision.metric == metric),
             )
         )
     return AnswerPage(
@@ -197,7 +198,7 @@ def answer_page(
         history=tuple(_history_line(event, runs.get(event.run_id or 0, "")) for event in reversed(events)),
         may_override=may_override,
         may_view=may_view,
-        refused=refused,
+        refused_decision=refused_decision,
         error=error,
         graph=read_graph(answer.metadata.get("graph")),
     )

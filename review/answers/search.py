@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from evaluation.accounts import access
-from evaluation.accounts.access import person, signed_in_get
+from evaluation.accounts.access import signed_in_get, signed_in_user
 from evaluation.extensions import SearchHit, SearchHits, features
 from evaluation.models import Answer, Question, Run, User
 
@@ -24,7 +24,7 @@ def search(request: HttpRequest) -> HttpResponse:
     """Show the newest matches in the user's projects. The page reveals no judge values."""
     words = " ".join(request.GET.get("q", "").split())[:MAX_QUERY_CHARACTERS]
     searches = (find_questions, find_answers, *(feature.search for feature in features() if feature.search))
-    results = [search_rows(person(request), words, MAX_HITS) for search_rows in searches] if words else []
+    results = [search_rows(signed_in_user(request), words, MAX_HITS) for search_rows in searches] if words else []
     return render(request, "review/answers/search.html", {"words": words, "most": MAX_HITS, "results": results})
 
 

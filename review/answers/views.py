@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from evaluation.accounts import access
-from evaluation.accounts.access import person, signed_in_get, signed_in_post
+from evaluation.accounts.access import signed_in_get, signed_in_post, signed_in_user
 from evaluation.core.canonical import normalize_nfc, parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
@@ -40,56 +40,67 @@ from review.queues.forms import posted_ids
 from review.ratings.forms import DecisionInput, finite_number, read_decision
 from review.reports.estimates import reviewed_score
 
-OTHERS_WORDS = {EventKind.INITIAL, EventKind.FINAL, EventKind.FLAG, EventKind.ESCALATE, EventKind.SKIP, EventKind.UNDO}
-LISTED = 50
-EXAMPLES = 10
-NAMES = ("metric", "low", "high", "label", "source", "category", "q")
+REVIEWER_EVENT_KINDS = {
+    EventKind.INITIAL,
+    EventKind.FINAL,
+    EventKind.FLAG,
+    EventKind.ESCALATE,
+    EventKind.SKIP,
+    EventKind.UNDO,
+}
+ANSWERS_PER_PAGE = 50
+MAX_EXAMPLES = 10
+FILTER_FIELDS = ("metric", "low", "high", "label", "source", "category", "q")
 
 
 @signed_in_get
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
     """Show an answer with its scores and history. Reviewers who have yet to rate it are no longer blind."""
-    return _page(request, _fetch(request, pk), request.GET.get("run", ""))
+    return _render_answer(request, _fetch(request, pk), request.GET.get("run", ""))
 
 
 @signed_in_post
 def override_score(request: HttpRequest, pk: int) -> HttpResponse:
     """Override a metric's value, with a reason."""
 
-    def step(answer: Answer, decision: DecisionInput, by: User) -> None:
+    def apply_override(answer: Answer, decision: DecisionInput, by: User) -> None:
         override(answer, decision.metric, value=decision.value, label=decision.label, reason=decision.reason, by=by)
 
-    return _decide(request, pk, step, gettext("Your value counts from now on; the others stay in the history."))
+    return _decide(
+        request, pk, apply_override, gettext("Your value counts from now on; the others stay in the history.")
+    )
 
 
 @signed_in_post
 def revert_score(request: HttpRequest, pk: int) -> HttpResponse:
     """Take back the newest decision in force."""
 
-    def step(answer: Answer, decision: DecisionInput, by: User) -> None:
+    def apply_revert(answer: Answer, decision: DecisionInput, by: User) -> None:
         revert(answer, decision.metric, reason=decision.reason, by=by)
 
-    return _decide(request, pk, step, gettext("Taken back; what stood before stands again."))
+    return _decide(request, pk, apply_revert, gettext("Taken back; what stood before stands again."))
 
 
 def _decide(
-    request: HttpRequest, pk: int, apply: Callable[[Answer, DecisionInput, User], None], done: str
+    request: HttpRequest, pk: int, apply: Callable[[Answer, DecisionInput, User], None], success_message: str
 ) -> HttpResponse:
     """Apply a decision and return to the answer, or show the reason for a refusal."""
     answer, run_id = answer_to_override(request.user, pk), request.POST.get("run", "")
-    decision, page_run = read_decision(request.POST), _run(answer, run_id)
-    score_before = _reviewed(request, page_run)
+    decision, page_run = read_decision(request.POST), _requested_run(answer, run_id)
+    score_before = _visible_reviewed_score(request, page_run)
     try:
-        apply(answer, decision, person(request))
-    except DomainError as refused:
-        return _page(request, answer, run_id, decision, explain_refusal(refused))
-    messages.success(request, f"{done} {_effect_sentence(score_before, _reviewed(request, page_run))}")
+        apply(answer, decision, signed_in_user(request))
+    except DomainError as refusal:
+        return _render_answer(request, answer, run_id, decision, explain_refusal(refusal))
+    messages.success(
+        request, f"{success_message} {_effect_sentence(score_before, _visible_reviewed_score(request, page_run))}"
+    )
     return redirect(f"{reverse('answer', args=[answer.pk])}?run={page_run.pk}")
 
 
-def _reviewed(request: HttpRequest, run: Run) -> float | None:
+def _visible_reviewed_score(request: HttpRequest, run: Run) -> float | None:
     """Reviewed score of the run. ``None`` without one, or if the user may not view runs."""
-    return reviewed_score(run).value if access.may(person(request), run.project_id, Action.VIEW) else None
+    return reviewed_score(run).value if access.may(signed_in_user(request), run.project_id, Action.VIEW) else None
 
 
 def _effect_sentence(score_before: float | None, score_after: float | None) -> str:
@@ -109,12 +120,12 @@ def _fetch(request: HttpRequest, pk: int) -> Answer:
         return access.fetch(rows, request.user, Action.VIEW, pk)
     except PermissionDenied:
         answer = rows.get(pk=pk)
-        if may_override(person(request), answer):
+        if may_override(signed_in_user(request), answer):
             return answer
         raise Http404 from None
 
 
-def _run(answer: Answer, run_id: str) -> Run:
+def _requested_run(answer: Answer, run_id: str) -> Run:
     """The requested run, else the newest over the answer set."""
     runs = _runs_over(answer)
     if run_id:
@@ -129,10 +140,10 @@ def _runs_over(answer: Answer) -> QuerySet[Run]:
     return Run.objects.select_related(Run.NAME_RELATION).filter(answer_set_id=answer.answer_set_id).order_by("-pk")
 
 
-def _page(
-    request: HttpRequest, answer: Answer, run_id: str, refused: DecisionInput | None = None, error: str = ""
+def _render_answer(
+    request: HttpRequest, answer: Answer, run_id: str, refused_decision: DecisionInput | None = None, error: str = ""
 ) -> HttpResponse:
-    user, run = person(request), _run(answer, run_id)
+    user, run = signed_in_user(request), _requested_run(answer, run_id)
     record_exposure(user, answer, "answer page")
     may_view = access.may(user, answer.answer_set.project_id, Action.VIEW)
     values = effective_values(run, {answer.pk})
@@ -145,10 +156,10 @@ def _page(
         _events(user, answer, values, may_view=may_view),
         may_override=may_override(user, answer),
         may_view=may_view,
-        refused=refused,
+        refused_decision=refused_decision,
         error=error,
     )
-    return render(request, "review/answers/answer.html", {"page": page}, status=409 if refused else 200)
+    return render(request, "review/answers/answer.html", {"page": page}, status=409 if refused_decision else 200)
 
 
 def _scores(run: Run, answer: Answer) -> QuerySet[Score]:
@@ -169,14 +180,14 @@ def _events(user: User, answer: Answer, values: RunValues, *, may_view: bool) ->
     events = answer_history(answer, origins, reader=user)
     if may_view:
         return events
-    return [event for event in events if event.kind not in OTHERS_WORDS or event.user_id == user.pk]
+    return [event for event in events if event.kind not in REVIEWER_EVENT_KINDS or event.user_id == user.pk]
 
 
 @signed_in_get
 def run_answers(request: HttpRequest, pk: int) -> HttpResponse:
     """List matching answers, paginated. They reveal judge values, so the view is recorded."""
     run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-    return _list(request, run, request.GET)
+    return _render_list(request, run, request.GET)
 
 
 @signed_in_post
@@ -195,70 +206,74 @@ def run_override(request: HttpRequest, pk: int) -> HttpResponse:
     decision = read_decision(data)
     try:
         if request.POST.get("confirm"):
-            return _confirmed(request, run, selection, decision)
-        return _preview(request, run, selection, decision, sorted(checked_ids))
-    except DomainError as refused:
-        return _list(request, run, request.POST, explain_refusal(refused))
+            return _apply_to_selection(request, run, selection, decision)
+        return _render_preview(request, run, selection, decision, sorted(checked_ids))
+    except DomainError as refusal:
+        return _render_list(request, run, request.POST, explain_refusal(refusal))
 
 
-def _confirmed(request: HttpRequest, run: Run, selection: AnswerSelection, decision: DecisionInput) -> HttpResponse:
+def _apply_to_selection(
+    request: HttpRequest, run: Run, selection: AnswerSelection, decision: DecisionInput
+) -> HttpResponse:
     if request.POST.get("mark", "") != selection.fingerprint:
         raise DomainError("selection_changed")
     ids = [row.answer.answer_id for row in selection.rows]
-    score_before = _reviewed(request, run)
-    done = override_many(
+    score_before = _visible_reviewed_score(request, run)
+    effect = override_many(
         run,
         decision.metric,
         ids,
         value=decision.value,
         label=decision.label,
         reason=decision.reason,
-        by=person(request),
+        by=signed_in_user(request),
     )
-    count = len(done.answers)
+    count = len(effect.answers)
     text = ngettext("Your value counts for %(count)d answer.", "Your value counts for %(count)d answers.", count)
-    messages.success(request, f"{text % {'count': count}} {_effect_sentence(score_before, _reviewed(request, run))}")
+    messages.success(
+        request, f"{text % {'count': count}} {_effect_sentence(score_before, _visible_reviewed_score(request, run))}"
+    )
     return redirect(reverse("run-answers", args=[run.pk]) + query_string(request.POST))
 
 
-def _preview(
+def _render_preview(
     request: HttpRequest, run: Run, selection: AnswerSelection, decision: DecisionInput, checked_ids: list[int]
 ) -> HttpResponse:
     if not decision.reason.strip():
         raise DomainError("reason_required")
     ids = [row.answer.answer_id for row in selection.rows]
     effect = preview_overrides(
-        run, decision.metric, ids, value=decision.value, label=decision.label, by=person(request)
+        run, decision.metric, ids, value=decision.value, label=decision.label, by=signed_in_user(request)
     )
     changed_ids = set(effect.answers)
-    examples = [row for row in selection.rows if row.answer.answer_id in changed_ids][:EXAMPLES]
+    examples = [row for row in selection.rows if row.answer.answer_id in changed_ids][:MAX_EXAMPLES]
     record_answer_exposure(request.user, [row.answer.answer_id for row in examples], "run answers")
     context = {
         "run": run,
-        "decided": decision,
+        "decision": decision,
         "effect": effect,
         "rows": [answer_row(row, decision.metric) for row in examples],
-        # Detects a selection that changed since the preview.
+        # The form posts this mark again, which detects a selection that changed since the preview.
         "mark": selection.fingerprint,
-        # Empty for all matching answers.
-        "chosen": checked_ids,
+        # An empty list selects all matching answers.
+        "checked_ids": checked_ids,
         "query": query_string(request.POST),
         "filters": _filters(request.POST),
     }
     return render(request, "review/answers/run_override.html", context)
 
 
-def _list(request: HttpRequest, run: Run, data: QueryDict, error: str = "") -> HttpResponse:
+def _render_list(request: HttpRequest, run: Run, data: QueryDict, error: str = "") -> HttpResponse:
     answer_filter = read_filter(data)
-    number = parse_int(data.get("page", "1"), 6) or 1
-    cached_listing = listed_answers(run, answer_filter, (number - 1) * LISTED, LISTED)
+    page_number = parse_int(data.get("page", "1"), 6) or 1
+    cached_listing = listed_answers(run, answer_filter, (page_number - 1) * ANSWERS_PER_PAGE, ANSWERS_PER_PAGE)
     if (listing := cached_listing.value) is None:
         return render(request, "review/reports/computing.html", {"title": run})
-    more = listing.count > number * LISTED
+    has_next = listing.count > page_number * ANSWERS_PER_PAGE
     record_answer_exposure(request.user, [row.answer.answer_id for row in listing.rows], "run answers")
     page = {
         "run": run,
-        "kept": cached_listing,
+        "cached_value": cached_listing,
         "listing": listing,
         "answer_filter": answer_filter,
         "rows": [answer_row(row, listing.metric) for row in listing.rows],
@@ -266,8 +281,8 @@ def _list(request: HttpRequest, run: Run, data: QueryDict, error: str = "") -> H
         "choices": decision_choices(listing.metric) if listing.metric else (),
         "may_override": access.may(request.user, run.project_id, Action.OVERRIDE) and listing.metric is not None,
         "filters": _filters(data),
-        "back": query_string(data, page=str(number - 1)) if number > 1 else "",
-        "on": query_string(data, page=str(number + 1)) if more else "",
+        "previous_url": query_string(data, page=str(page_number - 1)) if page_number > 1 else "",
+        "next_url": query_string(data, page=str(page_number + 1)) if has_next else "",
         "error": error,
     }
     return render(request, "review/answers/run_answers.html", page, status=409 if error else 200)
@@ -295,6 +310,6 @@ def read_filter(data: QueryDict) -> AnswerFilter:
 
 def query_string(data: QueryDict, **overrides: str) -> str:
     params = QueryDict(mutable=True)
-    params.update({name: text for name in NAMES if (text := data.get(name, ""))})
+    params.update({name: text for name in FILTER_FIELDS if (text := data.get(name, ""))})
     params.update({name: value for name, value in overrides.items() if value})
     return f"?{params.urlencode()}"

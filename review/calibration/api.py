@@ -27,7 +27,7 @@ from rest_framework.serializers import (
 )
 from rest_framework_dataclasses.serializers import DataclassSerializer
 
-from evaluation.accounts.access import Person, fetch
+from evaluation.accounts.access import UserOrAnonymous, fetch
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import MAX_REASON_LENGTH, usable_rubrics
@@ -191,11 +191,11 @@ class HoldoutTestSerializer(ModelSerializer[HoldoutTest]):
 GOLD_SETS = GoldSet.objects.select_related("project")
 
 
-def _fetch_as_lead(user: Person, pk: int) -> GoldSet:
+def _fetch_as_lead(user: UserOrAnonymous, pk: int) -> GoldSet:
     return fetch(GOLD_SETS, user, Action.MANAGE_REVIEW, pk, path="project_id")
 
 
-def _fetch_run(user: Person, pk: int) -> Run:
+def _fetch_run(user: UserOrAnonymous, pk: int) -> Run:
     return fetch(Run.objects.select_related("project"), user, Action.MANAGE_REVIEW, pk)
 
 
@@ -274,7 +274,7 @@ def _fetch_judge_and_rubric(gold_set: GoldSet, fields: Mapping[str, Any]) -> tup
     return judge, rubric
 
 
-def _fetch_test_as_lead(user: Person, pk: int) -> HoldoutTest:
+def _fetch_test_as_lead(user: UserOrAnonymous, pk: int) -> HoldoutTest:
     return fetch(HoldoutTest.objects.select_related("candidate"), user, Action.ACTIVATE, pk, path="project_id")
 
 

@@ -17,7 +17,7 @@ from evaluation.judging.draft_checks import visible_json
 from evaluation.judging.prompt import data_blocks
 from evaluation.judging.rubric import Rubric
 from evaluation.models import Answer
-from review.calibration.workbench import Workbench, ratings_behind
+from review.calibration.workbench import Workbench, ratings_of_labels
 from review.models import GoldItem, Rating
 from review.statistics.gold_split import Split
 
@@ -51,7 +51,7 @@ class GradedAnswer:
 
 
 def load_graded_answers(workbench: Workbench) -> list[GradedAnswer]:
-    scores = workbench.verdicts.get(workbench.active.pk, {})
+    scores = workbench.scores_by_version.get(workbench.active.pk, {})
     by_answer: dict[int, list[GoldItem]] = {}
     for item in workbench.items:
         if item.split == Split.EXAMPLES:
@@ -116,7 +116,7 @@ def rubric_with_examples(workbench: Workbench, kind: str, count: int = MAX_EXAMP
     if rubric.steps:
         raise DomainError("examples_of_steps", family=rubric.family)
     pool = load_graded_answers(workbench)
-    comments = ratings_behind([item for example in pool for item in example.items])
+    comments = ratings_of_labels([item for example in pool for item in example.items])
     lines, groups, length = list[str](), set[str](), 0
     for example in STRATEGIES[kind](pool):
         line = _example_line(example, rubric, comments)

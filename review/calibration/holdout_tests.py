@@ -38,7 +38,8 @@ def run_holdout_test(
 ) -> HoldoutSummary:
     """Run a hold-out test now, or continue an interrupted one with the same parameters.
 
-    :raises DomainError: see :func:`open_holdout_test`; ``judge_away`` if the judge cannot be reached, which leaves the test
+    :raises DomainError: see :func:`open_holdout_test`; ``judge_away`` if the judge cannot be reached, which leaves the
+    test
         open; ``look_in_hands`` while another worker runs it."""
     with transaction.atomic():
         test = open_holdout_test(

@@ -29,7 +29,7 @@ def judge_remaining(
     for rubric, repeat, missing in batches:
         batch = [answers[pk] for pk in missing]
         for answer, results in judge_without_storing(
-            judge, rubric.rubric, batch, response_format=probe.response_format, may_start=lease.more
+            judge, rubric.rubric, batch, response_format=probe.response_format, may_start=lease.may_continue
         ):
             store(rubric, answer, repeat, results)
     return not any(remaining())

@@ -33,7 +33,7 @@ from review.calibration.workbench import (
     Workbench,
     disagreements,
     measure_version,
-    ratings_behind,
+    ratings_of_labels,
     version_history,
 )
 from review.charts.forest import Moment, timeline
@@ -112,7 +112,7 @@ class WorkbenchPage:
     cases: Sequence[DisagreementCase] = field(default=())
 
     @property
-    def standing(self) -> str:
+    def status(self) -> str:
         return str(self.workbench.statuses.status_of(self.version).label)
 
     @property
@@ -152,7 +152,7 @@ class WorkbenchPage:
         return self.draft_input.text or rubric_yaml(self.version.rubric)
 
     @property
-    def twin(self) -> tuple[RubricVersion, str]:
+    def other_language_rubric(self) -> tuple[RubricVersion, str]:
         """Shipped rubric of the other language, with its YAML."""
         row = shipped_rubric_row(self.version.family, "en" if self.version.language == "ko" else "ko")
         return row, rubric_yaml(row.rubric)
@@ -295,7 +295,7 @@ def _load_cases(rows: Sequence[Disagreement]) -> list[DisagreementCase]:
     """Load passages and ratings of a page of disagreements. Two queries."""
     answers = Answer.objects.filter(pk__in=[row.item.answer_id for row in rows])
     by_key = answers.select_related("question").prefetch_related("contexts").in_bulk()
-    ratings = ratings_behind([row.item for row in rows])
+    ratings = ratings_of_labels([row.item for row in rows])
     return [
         DisagreementCase(row, by_key[row.item.answer_id], ratings.get((row.item.answer_id, row.item.metric_id), ()))
         for row in rows
@@ -323,9 +323,9 @@ def _statistics(measure: ValidationMeasure) -> list[StatisticRow]:
 
 def _line(metric: MetricDefinition, rows: Sequence[tuple[RubricVersion, ValidationMeasure]]) -> TrendLine:
     title, statistic = metric_title(metric).in_language(get_language() or "en"), rows[0][1].statistic
-    name = gettext("%(metric)s: agreement on validation by version") % {"metric": title}
-    twin = PlotTable(
-        name,
+    caption = gettext("%(metric)s: agreement on validation by version") % {"metric": title}
+    table = PlotTable(
+        caption,
         gettext("Version"),
         (str(STATISTICS[statistic][0]), gettext("Mean squared distance"), gettext("Answers")),
         tuple(
@@ -341,5 +341,5 @@ def _line(metric: MetricDefinition, rows: Sequence[tuple[RubricVersion, Validati
         ),
     )
     return TrendLine(
-        title, statistic, Plot(timeline([Moment(f"v{v.version}", measure.headline) for v, measure in rows]), twin)
+        title, statistic, Plot(timeline([Moment(f"v{v.version}", measure.headline) for v, measure in rows]), table)
     )

@@ -26,7 +26,8 @@ from review.statistics.acceptance import LossComparison
 def retire(gold_set: GoldSet, *, by: User | None, reason: str) -> GoldRetirement:
     """Retire the lineage permanently. Its answers stay locked for drafts; approvals stay valid.
 
-    :raises DomainError: ``reason_required``, ``reason_too_long``, ``gold_retired``; ``look_open`` while a hold-out test is
+    :raises DomainError: ``reason_required``, ``reason_too_long``, ``gold_retired``; ``look_open`` while a hold-out test
+    is
         unfinished."""
     lock_project(gold_set.project_id)
     reason = reason.strip()

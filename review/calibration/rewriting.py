@@ -17,7 +17,7 @@ from evaluation.models import RubricVersion, Run
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.execution import response_format_of
 from evaluation.scoring.recorded_calls import CallLedger, run_calls
-from review.calibration.workbench import Disagreement, DisagreementFilter, Workbench, disagreements, ratings_behind
+from review.calibration.workbench import Disagreement, DisagreementFilter, Workbench, disagreements, ratings_of_labels
 from review.models import Search, SearchCall, SearchReply
 from review.statistics.gold_split import Split
 
@@ -36,9 +36,13 @@ def rewrite(search: Search, phase: int, workbench: Workbench, version: RubricVer
     if not cases:
         return None
     judge = search.judge_version
-    rung = response_format_of(run, judge)
-    call = rewriting_call(version.rubric, cases, model=judge.model, parameters=judge.parameters, response_format=rung)
-    reply = dict(run_calls(_ledger(search, phase), judge, {str(phase): call}, response_format=rung))[str(phase)]
+    response_format = response_format_of(run, judge)
+    call = rewriting_call(
+        version.rubric, cases, model=judge.model, parameters=judge.parameters, response_format=response_format
+    )
+    reply = dict(run_calls(_ledger(search, phase), judge, {str(phase): call}, response_format=response_format))[
+        str(phase)
+    ]
     if reply.outcome is not Outcome.OK:
         return None
     rubric = apply_rewriting(version.rubric, reply.parts)
@@ -56,7 +60,7 @@ def _disagreement_cases(workbench: Workbench, version: RubricVersion) -> list[di
         if disagreement.item.split == Split.EXAMPLES and disagreement.version.pk == version.pk:
             by_answer.setdefault(disagreement.item.answer_id, disagreement)
     chosen = list(by_answer.values())[:MAX_CASES]
-    comments = ratings_behind([disagreement.item for disagreement in chosen])
+    comments = ratings_of_labels([disagreement.item for disagreement in chosen])
     specs = family_for(version.rubric).produced_metrics
     inputs = {name for spec in specs for name in (*spec.inputs, *spec.optional_inputs)}
     cases, length = list[dict[str, Any]](), 0
@@ -83,5 +87,5 @@ def _ledger(search: Search, phase: int) -> CallLedger:
     return CallLedger(
         begin=lambda step: SearchCall.objects.create(search=search, phase=int(step)).pk,
         load_replies=lambda: ((str(phase), outcome, raw) for outcome, raw in replies.values_list("outcome", "raw")),
-        replies=SearchReply,
+        reply_table=SearchReply,
     )

@@ -98,7 +98,7 @@ def advance_search(search_id: int, lease: Lease) -> timedelta | None:
     search = Search.objects.get(pk=search_id)
     if search.runs.exclude(run__state__in=[*ENDED_STATES, Run.State.PAUSED]).exists():
         return NEXT_SWEEP
-    while lease.more():
+    while lease.may_continue():
         run = _next_run(search)
         if run is None:
             return None
@@ -198,7 +198,7 @@ class SearchRunner:
 
     def _scored_labels(self, metric: MetricDefinition) -> tuple[list[GoldItem], Any, Any, Any]:
         """Return the labels with a score of the active version, and arrays of scores, labels and weights."""
-        scores = self.workbench.verdicts.get(self.search.active_id, {})
+        scores = self.workbench.scores_by_version.get(self.search.active_id, {})
         items = [item for item in self.workbench.items if item.metric_id == metric.pk]
         scored_items = [
             item for item in items if (row := scores.get((item.answer_id, metric.pk))) and row.value is not None
@@ -353,7 +353,7 @@ class SearchRunner:
         }
 
     def _verdicts(self, version: int, metric: MetricDefinition) -> Verdicts:
-        scores = self.workbench.verdicts.get(version, {})
+        scores = self.workbench.scores_by_version.get(version, {})
         return {
             answer: {metric.name: row.value}
             for (answer, metric_id), row in scores.items()

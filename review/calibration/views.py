@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from evaluation.accounts import access
-from evaluation.accounts.access import may, person, signed_in_get, signed_in_post
+from evaluation.accounts.access import may, signed_in_get, signed_in_post, signed_in_user
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError, InvalidFile, UnknownName
 from evaluation.core.roles import Action
@@ -78,9 +78,9 @@ def calibration_freeze(request: HttpRequest) -> HttpResponse:
     """Freeze the blind first ratings of a run's answers as a gold set."""
     run = _fetch_run(request)
     try:
-        gold_set = freeze(run, request.POST.get("name", "").strip(), by=person(request), seed=secret_seed())
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+        gold_set = freeze(run, request.POST.get("name", "").strip(), by=signed_in_user(request), seed=secret_seed())
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
         return redirect("calibration-list")
     messages.success(request, gettext("%(gold)s is frozen and split.") % {"gold": gold_set})
     return redirect("calibration", gold_set.pk)
@@ -94,10 +94,10 @@ def calibration_grow(request: HttpRequest, pk: int) -> HttpResponse:
     if run.project_id != gold_set.project_id:
         raise Http404
     try:
-        gold_set = grow(run, gold_set.name, by=person(request))
+        gold_set = grow(run, gold_set.name, by=signed_in_user(request))
         messages.success(request, gettext("%(gold)s is frozen and split.") % {"gold": gold_set})
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
     return redirect("calibration", gold_set.pk)
 
 
@@ -106,10 +106,10 @@ def calibration_retire(request: HttpRequest, pk: int) -> HttpResponse:
     """Retire a gold set, which reveals the results of its hold-out tests."""
     gold_set = access.fetch(GOLD_SETS, request.user, Action.MANAGE_REVIEW, pk, path="project_id")
     try:
-        retire(gold_set, by=person(request), reason=request.POST.get("reason", ""))
+        retire(gold_set, by=signed_in_user(request), reason=request.POST.get("reason", ""))
         messages.success(request, gettext("%(gold)s is retired.") % {"gold": gold_set.name})
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
     return redirect("calibration", gold_set.pk)
 
 
@@ -118,11 +118,11 @@ def calibration_open(request: HttpRequest, pk: int) -> HttpResponse:
     """Open full figures with sealed labels for a lead, which is recorded."""
     gold_set = access.fetch(GOLD_SETS, request.user, Action.ACTIVATE, pk, path="project_id")
     try:
-        openings = open_hold_outs(gold_set.project, by=person(request))
+        openings = open_hold_outs(gold_set.project, by=signed_in_user(request))
         message = gettext("You see full figures now. You cannot draft or propose prompts that are tested on %(gold)s.")
         messages.success(request, message % {"gold": ", ".join(opening.lineage for opening in openings)})
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
     return redirect("calibration", gold_set.pk)
 
 
@@ -230,7 +230,7 @@ def _render_workbench(
         | {
             "page": page,
             "titles": metric_titles(metric.metric for metric in page.gold.metrics),
-            "opened": opened_lineage(gold_set.project_id, workbench.family, person(request)),
+            "opened": opened_lineage(gold_set.project_id, workbench.family, signed_in_user(request)),
         },
         status=status,
     )
@@ -255,8 +255,8 @@ def _workbench_action(action: Action) -> Callable[[Callable[..., HttpResponse | 
                 raise Http404 from error
             try:
                 response = view(request, workbench, version)
-            except DomainError as refused:
-                messages.error(request, explain_refusal(refused))
+            except DomainError as refusal:
+                messages.error(request, explain_refusal(refusal))
                 response = None
             return response or _redirect_to_workbench(workbench, version)
 
@@ -277,16 +277,16 @@ def calibration_draft(request: HttpRequest, workbench: Workbench, version: Rubri
     project, errors = workbench.gold_set.project, list[str]()
     try:
         rubric = parse_rubric(text)
-        if (rubric.family, rubric.language) != (workbench.family, workbench.slot.language):
-            raise DomainError("rubric_other_family", family=workbench.family, language=workbench.slot.language)
-        saved_draft = draft(project, rubric, by=person(request), note=note)
+        if (rubric.family, rubric.language) != (workbench.family, workbench.scope.language):
+            raise DomainError("rubric_other_family", family=workbench.family, language=workbench.scope.language)
+        saved_draft = draft(project, rubric, by=signed_in_user(request), note=note)
         return _redirect_to_workbench(workbench, saved_draft)
-    except InvalidFile as refused:
-        errors = [explain(problem) for problem in refused.problems]
+    except InvalidFile as refusal:
+        errors = [explain(problem) for problem in refusal.problems]
     except UnknownName as unknown:
         errors = [translate_parser_message(str(unknown))]
-    except DomainError as refused:
-        errors = [explain_refusal(refused)]
+    except DomainError as refusal:
+        errors = [explain_refusal(refusal)]
     return _render_workbench(
         request, workbench.gold_set, request.POST, draft_input=DraftInput(text, note, errors), status=400
     )
@@ -306,7 +306,7 @@ def calibration_try(request: HttpRequest, workbench: Workbench, version: RubricV
 @_workbench_action(Action.EVALUATE)
 def calibration_run(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
     """Judge examples and validation by the version and the active one."""
-    runs = start_validation_runs(workbench, version, by=person(request))
+    runs = start_validation_runs(workbench, version, by=signed_in_user(request))
     message = gettext("Examples and validation are being judged: %(runs)s.")
     messages.success(request, message % {"runs": ", ".join(f"#{run.pk}" for run in runs)})
     return None
@@ -315,7 +315,7 @@ def calibration_run(request: HttpRequest, workbench: Workbench, version: RubricV
 @_workbench_action(Action.EVALUATE)
 def calibration_offer(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
     """Propose the draft as a candidate."""
-    propose(version, workbench.judge, by=person(request))
+    propose(version, workbench.judge, by=signed_in_user(request))
     messages.success(request, gettext("It is a candidate now. A lead may take a look."))
     return None
 
@@ -336,7 +336,7 @@ def calibration_search(request: HttpRequest, workbench: Workbench, version: Rubr
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return None
     fields = form.cleaned_data
-    options = {"by": person(request), "rounds": fields["rounds"] or 1, "budget": fields["budget"]}
+    options = {"by": signed_in_user(request), "rounds": fields["rounds"] or 1, "budget": fields["budget"]}
     search = open_search(workbench.gold_set, workbench.judge, workbench.family, fields["strategy"], **options)
     request_search(search)
     messages.success(request, gettext("%(search)s is under way.") % {"search": search})
@@ -349,7 +349,7 @@ def calibration_check(request: HttpRequest, workbench: Workbench, version: Rubri
     proof = latest_proof(workbench.judge, version)
     if proof is None:
         raise DomainError("anchors_not_proved", rubric=str(version))
-    request_check(proof, by=person(request))
+    request_check(proof, by=signed_in_user(request))
     messages.success(request, gettext("The anchors are being judged again; the page says whether the judge moved."))
     return None
 
@@ -366,7 +366,12 @@ def calibration_look(request: HttpRequest, workbench: Workbench, version: Rubric
             _find_judge(_rubric_judges(workbench.gold_set), choice.removeprefix("beside:")),
         )
     test = request_holdout_test(
-        workbench.gold_set, workbench.judge, version, by=person(request), claim=claim, reference_judge=reference_judge
+        workbench.gold_set,
+        workbench.judge,
+        version,
+        by=signed_in_user(request),
+        claim=claim,
+        reference_judge=reference_judge,
     )
     messages.success(request, gettext("%(look)s is under way; it answers with one word.") % {"look": test})
     return None

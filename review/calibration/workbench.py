@@ -45,7 +45,7 @@ from review.statistics.agreement.pair import ConstantGuess, PairAgreement, best_
 from review.statistics.agreement.statistic import factorize
 from review.statistics.gold_split import Split
 
-# Answer and metric.
+# Primary keys of an answer and a metric.
 AnswerMetricKey = tuple[int, int]
 
 
@@ -62,7 +62,7 @@ class Workbench:
     statuses: VersionStatuses
 
     @property
-    def slot(self) -> RubricScope:
+    def scope(self) -> RubricScope:
         return rubric_scope(self.judge, self.family)
 
     @property
@@ -77,11 +77,11 @@ class Workbench:
     @cached_property
     def versions(self) -> list[RubricVersion]:
         """Versions of the family in the judge's language, oldest first."""
-        rows = usable_rubrics([self.gold_set.project_id]).filter(family=self.family, language=self.slot.language)
+        rows = usable_rubrics([self.gold_set.project_id]).filter(family=self.family, language=self.scope.language)
         return list(rows.select_related("created_by").order_by("version"))
 
     @cached_property
-    def verdicts(self) -> dict[int, dict[AnswerMetricKey, Score]]:
+    def scores_by_version(self) -> dict[int, dict[AnswerMetricKey, Score]]:
         """Newest score of each open label by rubric version, from runs of the judge. One query."""
         rows = Score.objects.filter(
             judge_version=self.judge,
@@ -112,8 +112,9 @@ def load_workbench(gold_set: GoldSet, judge: JudgeVersion, family: str) -> Workb
 class ValidationMeasure:
     """Agreement of a version with the validation labels of a metric.
 
-    ``loss`` is the weighted mean squared distance on ``n`` of ``total`` labels, with its 95% interval (t over groups).
-    All three are ``None`` without verdicts; the ends also where nothing varies."""
+    ``loss`` is the weighted mean squared distance on ``n`` of ``total`` labels, ``low`` and ``high`` its 95% interval
+    (t over groups). All three are ``None`` without scores. The interval is also ``None`` if the distances do not vary.
+    """
 
     metric: MetricDefinition
     n: int
@@ -134,14 +135,14 @@ class ValidationMeasure:
         return self.agreement.statistics[self.statistic].value
 
     @property
-    def width(self) -> float:
+    def max_loss(self) -> float:
         """Largest possible loss."""
         return self.metric.read_scale().width ** 2
 
 
 def measure_version(workbench: Workbench, version: RubricVersion, *, resamples: int = 0) -> list[ValidationMeasure]:
     """Measure the agreement of a version on validation, by metric. Intervals need ``resamples``."""
-    scores = workbench.verdicts.get(version.pk, {})
+    scores = workbench.scores_by_version.get(version.pk, {})
     return [_measure_metric(workbench, metric, scores, resamples) for metric in workbench.metrics.values()]
 
 
@@ -150,7 +151,7 @@ def _measure_metric(
 ) -> ValidationMeasure:
     items, scale = workbench.validation_items(metric.pk), metric.read_scale()
     judged_items = [
-        item for item in items if (row := scores.get((item.answer_id, metric.pk))) and row.value is not None
+        item for item in items if (score := scores.get((item.answer_id, metric.pk))) and score.value is not None
     ]
     values = [scores[item.answer_id, metric.pk].value for item in judged_items]
     labels, weights = [item.label for item in judged_items], [item.weight for item in judged_items]
@@ -160,10 +161,10 @@ def _measure_metric(
     guess = best_constant_guess(labels, scale, weights) if resamples else None
     if not judged_items:
         return ValidationMeasure(metric, 0, len(items), None, None, None, agreement, guess)
-    evidence = mean_difference(squared_losses(values, labels, 0.0), np.array(weights), factorize(groups))
-    low, high = evidence.interval
+    difference = mean_difference(squared_losses(values, labels, 0.0), np.array(weights), factorize(groups))
+    low, high = difference.interval
     low = None if low is None else max(0.0, low)
-    return ValidationMeasure(metric, len(judged_items), len(items), float(evidence.mean), low, high, agreement, guess)
+    return ValidationMeasure(metric, len(judged_items), len(items), float(difference.mean), low, high, agreement, guess)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ class VersionRow:
     """Row of the version history."""
 
     version: RubricVersion
-    standing: VersionStatus
+    status: VersionStatus
     measures: list[ValidationMeasure]
     costs: CallCosts | None
 
@@ -199,30 +200,30 @@ def version_history(workbench: Workbench) -> list[VersionRow]:
 
 
 def _call_costs(workbench: Workbench) -> dict[int, CallCosts]:
-    unit = "attempt__unit"
-    rubric = f"{unit}__run_judge__rubric_version"
+    unit_path = "attempt__unit"
+    version_path = f"{unit_path}__run_judge__rubric_version"
     rows = Reply.objects.filter(
-        **{f"{unit}__run_judge__judge_version": workbench.judge, f"{rubric}__in": workbench.versions},
-        **{f"{unit}__answer__in": {item.answer_id for item in workbench.items}},
+        **{f"{unit_path}__run_judge__judge_version": workbench.judge, f"{version_path}__in": workbench.versions},
+        **{f"{unit_path}__answer__in": {item.answer_id for item in workbench.items}},
     )
     was_sent = ~Q(outcome__in=UNSENT)
     totals = (
         rows.order_by()
-        .values(rubric)
+        .values(version_path)
         .annotate(
-            units=Count(unit, distinct=True),
-            known=Sum("cost"),
-            spared=Sum("saved"),
-            unknown=Count("id", filter=was_sent & Q(cost=None) | Q(outcome=CACHED, saved=None)),
+            units=Count(unit_path, distinct=True),
+            paid_cost=Sum("cost"),
+            saved_cost=Sum("saved"),
+            unknown_costs=Count("id", filter=was_sent & Q(cost=None) | Q(outcome=CACHED, saved=None)),
             seconds=Avg("elapsed_seconds", filter=was_sent),
         )
     )
-    return {row[rubric]: _row_costs(row) for row in totals}
+    return {row[version_path]: _row_costs(row) for row in totals}
 
 
 def _row_costs(row: Mapping[str, object]) -> CallCosts:
-    paid = Decimal(str(row["known"] or 0)) + Decimal(str(row["spared"] or 0))
-    per_thousand = None if row["unknown"] else paid * 1000 / int(str(row["units"]))
+    full_cost = Decimal(str(row["paid_cost"] or 0)) + Decimal(str(row["saved_cost"] or 0))
+    per_thousand = None if row["unknown_costs"] else full_cost * 1000 / int(str(row["units"]))
     return CallCosts(per_thousand, None if row["seconds"] is None else float(str(row["seconds"])))
 
 
@@ -260,14 +261,14 @@ def disagreements(workbench: Workbench, version: RubricVersion, filters: Disagre
 
     Answers that a version shows as graded examples are left out for that version."""
     scores, active_scores = (
-        workbench.verdicts.get(judged_version.pk, {}) for judged_version in (version, workbench.active)
+        workbench.scores_by_version.get(judged_version.pk, {}) for judged_version in (version, workbench.active)
     )
     rows = []
     for item in workbench.items:
         key = item.answer_id, item.metric_id
         judged_by = version if key in scores else workbench.active
         score = scores.get(key) or active_scores.get(key)
-        if score is None or score.value is None or shows_grade(judged_by.rubric, item.answer):
+        if score is None or score.value is None or shows_graded_example(judged_by.rubric, item.answer):
             continue
         disagreement = Disagreement(item, score, judged_by, active_scores.get(key))
         if _matches(disagreement, filters):
@@ -275,8 +276,8 @@ def disagreements(workbench: Workbench, version: RubricVersion, filters: Disagre
     return sorted(rows, key=lambda row: (-abs(row.distance), row.item.pk))
 
 
-def shows_grade(rubric: Rubric, answer: Answer) -> bool:
-    """Return whether the rubric shows the answer as a graded example (:mod:`review.calibration.examples`)."""
+def shows_graded_example(rubric: Rubric, answer: Answer) -> bool:
+    """Return whether the rubric shows the answer and its grade as an example (:mod:`review.calibration.examples`)."""
     return f'"answer": {visible_json(answer.text)}, "experts"' in rubric.instruction
 
 
@@ -290,7 +291,7 @@ def _matches(disagreement: Disagreement, filters: DisagreementFilter) -> bool:
     )
 
 
-def ratings_behind(items: Collection[GoldItem]) -> dict[AnswerMetricKey, list[Rating]]:
+def ratings_of_labels(items: Collection[GoldItem]) -> dict[AnswerMetricKey, list[Rating]]:
     """Return the ratings behind the labels, by answer and metric. One query."""
     keys = [pk for item in items for pk, _ in item.ratings]
     ratings: dict[AnswerMetricKey, list[Rating]] = {}
@@ -302,7 +303,8 @@ def ratings_behind(items: Collection[GoldItem]) -> dict[AnswerMetricKey, list[Ra
 def try_version(workbench: Workbench, version: RubricVersion, answer_id: int) -> Mapping[str, Result]:
     """Judge one open answer by the version without storing anything.
 
-    :raises DomainError: ``answer_not_open`` for an answer outside examples and validation; ``judge_away``."""
+    :raises DomainError: ``answer_not_open`` for an answer outside examples and validation; ``judge_away`` if the judge
+    cannot be called."""
     answer = next((item.answer for item in workbench.items if item.answer_id == answer_id), None)
     if answer is None:
         raise DomainError("answer_not_open")
@@ -318,7 +320,8 @@ def try_version(workbench: Workbench, version: RubricVersion, answer_id: int) ->
 def start_validation_runs(workbench: Workbench, version: RubricVersion, *, by: User | None) -> list[Run]:
     """Start runs of the version and the active version over the open answers, one for each answer set.
 
-    :raises DomainError: ``rubric_of_baseline`` for a judge that reads no rubric; ``nothing_open``."""
+    :raises DomainError: ``rubric_of_baseline`` for a judge that reads no rubric; ``nothing_open`` without open answers.
+    """
     if workbench.judge.is_baseline or workbench.judge.is_jury:
         raise DomainError("rubric_of_baseline")
     lock_project(workbench.gold_set.project_id)
@@ -357,7 +360,7 @@ def start_run(
         profile_row(workbench.gold_set.project),
         config,
         judges=[(workbench.judge, version, position == 0) for position, version in enumerate(versions)],
-        standings={(workbench.judge.pk, version.pk): workbench.statuses.status_of(version) for version in versions},
+        statuses={(workbench.judge.pk, version.pk): workbench.statuses.status_of(version) for version in versions},
         name=f"{workbench.gold_set}: {versions[0]}",
         by=by,
         budget=budget,

@@ -18,7 +18,7 @@ MINUS = "\N{MINUS SIGN}"
 class Tick:
     """A labelled position, such as ``12.50%``."""
 
-    at: str
+    position: str
     text: str
 
 
@@ -30,7 +30,7 @@ class Axis:
     high: float
     step: float
 
-    def at(self, value: float) -> str:
+    def position(self, value: float) -> str:
         """Position of a value in percent. Values outside the range are clamped."""
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return f"{100 * share:.2f}%"
@@ -38,12 +38,12 @@ class Axis:
     @property
     def ticks(self) -> tuple[Tick, ...]:
         """Labelled positions from the lower to the upper end."""
-        places = max(0, -math.floor(math.log10(self.step) + 1e-9))
+        decimals = max(0, -math.floor(math.log10(self.step) + 1e-9))
         if self.step == 0.25:
-            places = 2
+            decimals = 2
         count = round((self.high - self.low) / self.step)
         values = [self.low + i * self.step for i in range(count + 1)]
-        return tuple(Tick(self.at(v), f"{v:.{places}f}") for v in values)
+        return tuple(Tick(self.position(v), f"{v:.{decimals}f}") for v in values)
 
 
 def axis_around(values: Sequence[float], *, low: float = 0.0, high: float = 1.0) -> Axis:
@@ -83,39 +83,39 @@ class Plane:
         if not self.low < self.high:
             raise ValueError(f"a plane from {self.low} to {self.high} is empty")
 
-    def across(self, value: float) -> str:
+    def from_left(self, value: float) -> str:
         """Position from the left in percent. Values outside the scale are clamped."""
-        return f"{self._share(value):.2f}%"
+        return f"{self._percent(value):.2f}%"
 
-    def down(self, value: float) -> str:
+    def from_top(self, value: float) -> str:
         """Position from the top in percent. Higher values are higher up."""
-        return f"{100.0 - self._share(value):.2f}%"
+        return f"{100.0 - self._percent(value):.2f}%"
 
     @property
-    def across_ticks(self) -> tuple[Tick, ...]:
+    def x_ticks(self) -> tuple[Tick, ...]:
         """Labelled positions from left to right."""
-        return tuple(Tick(self.across(value), text) for value, text in self._marks())
+        return tuple(Tick(self.from_left(value), text) for value, text in self._marks())
 
     @property
-    def down_ticks(self) -> tuple[Tick, ...]:
+    def y_ticks(self) -> tuple[Tick, ...]:
         """Labelled positions from bottom to top."""
-        return tuple(Tick(self.down(value), text) for value, text in self._marks())
+        return tuple(Tick(self.from_top(value), text) for value, text in self._marks())
 
     def _marks(self) -> list[tuple[float, str]]:
         if 0 < len(self.levels) <= MAX_LEVELS:
             return [(level, f"{level:g}") for level in self.levels]
         axis = axis_around([self.low, self.high], low=self.low, high=self.high)
         count = round((axis.high - axis.low) / axis.step)
-        values = [axis.low + place * axis.step for place in range(count + 1)]
+        values = [axis.low + index * axis.step for index in range(count + 1)]
         return [(value, tick.text) for value, tick in zip(values, axis.ticks, strict=True)]
 
-    def _share(self, value: float) -> float:
-        inside = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
-        return MARGIN + inside * (100.0 - 2.0 * MARGIN)
+    def _percent(self, value: float) -> float:
+        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return MARGIN + share * (100.0 - 2.0 * MARGIN)
 
 
-# Share of the scale at its ends within which the judge's label would be cut off.
-NEAR_THE_END = 0.15
+# Share of the scale at each end within which a centred label would be cut off.
+EDGE_SHARE = 0.15
 # Margin in percent, so that marks and labels are not cut off.
 LINE_MARGIN = 5.0
 
@@ -146,11 +146,11 @@ def scale_line(scale: Scale, *, expert: float, judge: float) -> ScaleLine:
     def share(value: float) -> float:
         return (min(max(value, scale.low), scale.high) - scale.low) / scale.width
 
-    def at(value: float) -> str:
+    def position(value: float) -> str:
         return f"{LINE_MARGIN + share(value) * (100 - 2 * LINE_MARGIN):.2f}%"
 
     marks = [float(v) for v in scale.levels] or [scale.low, (scale.low + scale.high) / 2, scale.high]
-    levels = tuple(Tick(at(v), f"{v:g}") for v in marks)
-    anchor = "start" if share(judge) < NEAR_THE_END else "end" if share(judge) > 1 - NEAR_THE_END else "middle"
-    ends = at(scale.low), at(scale.high)
-    return ScaleLine(*ends, levels, at(expert), at(judge), f"{expert:g}", f"{judge:g}", anchor)
+    levels = tuple(Tick(position(v), f"{v:g}") for v in marks)
+    anchor = "start" if share(judge) < EDGE_SHARE else "end" if share(judge) > 1 - EDGE_SHARE else "middle"
+    ends = position(scale.low), position(scale.high)
+    return ScaleLine(*ends, levels, position(expert), position(judge), f"{expert:g}", f"{judge:g}", anchor)

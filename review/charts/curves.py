@@ -24,7 +24,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class CurveTick:
-    at: float
+    position: float
     text: str
 
 

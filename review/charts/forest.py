@@ -46,7 +46,7 @@ class DrawnRow:
     """A laid-out row: positions in percent, and texts."""
 
     row: ForestRow
-    at: str
+    position: str
     start: str
     end: str
     value: str
@@ -89,8 +89,8 @@ def _draw_row(row: ForestRow, axis: Axis, decimals: int) -> DrawnRow:
         return DrawnRow(row, "", "", "", "", "")
     low, high = figure.low, figure.high
     interval = "" if low is None or high is None else f"{low:.{decimals}f}–{high:.{decimals}f}"
-    start, end = ("", "") if low is None or high is None else (axis.at(low), axis.at(high))
-    return DrawnRow(row, axis.at(figure.value), start, end, f"{figure.value:.{decimals}f}", interval)
+    start, end = ("", "") if low is None or high is None else (axis.position(low), axis.position(high))
+    return DrawnRow(row, axis.position(figure.value), start, end, f"{figure.value:.{decimals}f}", interval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class DrawnDifference:
     """A laid-out difference with positions in percent, empty if undefined."""
 
     row: Difference
-    at: str
+    position: str
     start: str
     end: str
 
@@ -138,13 +138,15 @@ def differences(rows: Sequence[Difference], reach: float = 1.0) -> Differences:
     drawn = tuple(
         DrawnDifference(
             row,
-            "" if row.value is None else axis.at(row.value),
-            "" if row.value is None or row.low is None else axis.at(row.low),
-            "" if row.value is None or row.high is None else axis.at(row.high),
+            "" if row.value is None else axis.position(row.value),
+            "" if row.value is None or row.low is None else axis.position(row.low),
+            "" if row.value is None or row.high is None else axis.position(row.high),
         )
         for row in rows
     )
-    return Differences(drawn, tuple(Tick(t.at, t.text.replace("-", MINUS)) for t in axis.ticks), axis.at(0.0))
+    return Differences(
+        drawn, tuple(Tick(t.position, t.text.replace("-", MINUS)) for t in axis.ticks), axis.position(0.0)
+    )
 
 
 # Margin in percent at both ends.
@@ -204,7 +206,7 @@ def timeline(moments: Sequence[Moment], *, low: float = -1.0, high: float = 1.0)
     def down(value: float | None) -> str:
         if value is None:
             return ""
-        share = float(axis.at(value).rstrip("%"))
+        share = float(axis.position(value).rstrip("%"))
         return f"{100 - MARGIN - share * (100 - 2 * MARGIN) / 100:.2f}%"
 
     last = max(len(moments) - 1, 1)
@@ -238,8 +240,8 @@ def _spaced(changes: Sequence[Tick]) -> tuple[Tick, ...]:
     ticks: list[Tick] = []
     next_free = 0.0
     for change in changes:
-        position = float(change.at.rstrip("%"))
-        ticks.append(change if position >= next_free else Tick(change.at, ""))
+        position = float(change.position.rstrip("%"))
+        ticks.append(change if position >= next_free else Tick(change.position, ""))
         next_free = position + MIN_GAP if position >= next_free else next_free
     return tuple(ticks)
 

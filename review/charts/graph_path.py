@@ -71,7 +71,7 @@ def draw_path(path: Sequence[Relation]) -> Drawing:
             x, y = 0.0, y + ROW
         boxes.append(Box(x, y + 16.0, width, name, label))
         x += width + GAP
-    arrows = [_arrow(box, next_box, step.by) for box, next_box, step in zip(boxes, boxes[1:], steps, strict=False)]
+    arrows = [_arrow(box, next_box, step.label) for box, next_box, step in zip(boxes, boxes[1:], steps, strict=False)]
     right = max(box.x + box.width for box in boxes)
     return Drawing(right + 2.0, y + 16.0 + HEIGHT + 2.0, tuple(boxes), tuple(arrows), len(path) - len(steps))
 

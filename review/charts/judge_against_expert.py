@@ -41,11 +41,11 @@ def judge_against_expert(places: Sequence[tuple[float, float, int]], plane: Plan
     """Lay out ``(expert, judge, answers)``. A bubble's area is proportional to its answers."""
     max_count = max((count for _, _, count in places), default=1)
     bubbles = tuple(
-        Bubble(plane.across(expert), plane.down(judge), f"{_radius(count, max_count):.1f}", expert, judge, count)
+        Bubble(plane.from_left(expert), plane.from_top(judge), f"{_radius(count, max_count):.1f}", expert, judge, count)
         for expert, judge, count in sorted(places, key=lambda place: -place[2])
     )
-    start, end = ((plane.across(value), plane.down(value)) for value in (plane.low, plane.high))
-    return JudgeAgainstExpert(bubbles, plane.across_ticks, plane.down_ticks, start, end)
+    start, end = ((plane.from_left(value), plane.from_top(value)) for value in (plane.low, plane.high))
+    return JudgeAgainstExpert(bubbles, plane.x_ticks, plane.y_ticks, start, end)
 
 
 def _radius(count: int, max_count: int) -> float:
@@ -81,16 +81,16 @@ def reliability_plot(
     """Lay out ``(judge, expert, low, high)`` in the order of the judge's values."""
     marks = tuple(
         CurveMark(
-            plane.across(judge),
-            plane.down(expert),
-            "" if low is None or high is None else plane.down(low),
-            "" if low is None or high is None else plane.down(high),
+            plane.from_left(judge),
+            plane.from_top(expert),
+            "" if low is None or high is None else plane.from_top(low),
+            "" if low is None or high is None else plane.from_top(high),
         )
         for judge, expert, low, high in points
     )
-    start, end = ((plane.across(value), plane.down(value)) for value in (plane.low, plane.high))
+    start, end = ((plane.from_left(value), plane.from_top(value)) for value in (plane.low, plane.high))
     segments = tuple(pairwise(marks))
-    return ReliabilityPlot(marks, segments, plane.across_ticks, plane.down_ticks, start, end)
+    return ReliabilityPlot(marks, segments, plane.x_ticks, plane.y_ticks, start, end)
 
 
 SHADES = 4

@@ -27,7 +27,7 @@ from review.comparisons.values import Side, differing_versions, load_sides
 from review.comparisons.verdict import corrected_verdict, family_sentence, judge_only_verdict, p_text, sentences
 from review.reports.as_json import summary_json
 from review.reports.as_junit import JUnitCase, JUnitSuite, gate_cases, gate_text, junit_document
-from review.reports.as_markdown import cells, escaped, gate_block, table
+from review.reports.as_markdown import cells, escape_markdown, gate_block, table
 from review.reports.entries import DASH, Output
 from review.reports.figure import Figure, plain, why_withheld
 from review.reports.gate import Gate, gate_line
@@ -190,16 +190,16 @@ def _markdown_lines(comparison: Comparison, gates: Mapping[int, Gate]) -> Iterat
     yield f"### {_('Comparison')}"
     yield ""
     for run_difference in comparison.differences:
-        yield from (f"- {escaped(sentence)}" for sentence in sentences(run_difference))
+        yield from (f"- {escape_markdown(sentence)}" for sentence in sentences(run_difference))
     if comparison.differences:
-        yield f"- {escaped(family_sentence(comparison.family))}"
+        yield f"- {escape_markdown(family_sentence(comparison.family))}"
     yield ""
     yield from _side_by_side(reports)
     if differing := differing_versions(reports):
         yield "> ⚠️ " + _("Not the same, so not comparable as it stands")
         yield ""
         runs = [_run_title(report) for report in reports]
-        rows = [[escaped(kind), *map(escaped, values)] for kind, values in differing.items()]
+        rows = [[escape_markdown(kind), *map(escape_markdown, values)] for kind, values in differing.items()]
         yield from table((_("what"), *runs), rows)
     for run_difference in comparison.differences:
         yield from _difference_table(run_difference)
@@ -212,8 +212,8 @@ def _side_by_side(reports: Sequence[Report]) -> Iterator[str]:
         (
             (
                 str(report.header.run_id),
-                escaped(report.header.system),
-                escaped(report.header.state),
+                escape_markdown(report.header.system),
+                escape_markdown(report.header.state),
                 *cells(scores, report),
             )
             for report in reports
@@ -234,7 +234,12 @@ def _difference_table(run_difference: RunDifference) -> Iterator[str]:
         )
     ]
     rows += [
-        (escaped(line.name), *_paired_cells(line.paired), p_text(line.p_family), _corrected_cell(line.corrected))
+        (
+            escape_markdown(line.name),
+            *_paired_cells(line.paired),
+            p_text(line.p_family),
+            _corrected_cell(line.corrected),
+        )
         for line in run_difference.metrics
     ]
     header = (_("figure"), _("difference"), _("interval"), "p", _("p, over all"), _("corrected difference"))
@@ -250,7 +255,7 @@ def _paired_cells(paired: PairedDifference | None) -> tuple[str, str, str]:
 
 def _corrected_cell(figure: Figure) -> str:
     if figure.value is None:
-        return escaped(why_withheld(figure))
+        return escape_markdown(why_withheld(figure))
     return f"{figure.value:+.3f}" + ("" if figure.low is None else f" ({figure.low:+.3f} – {figure.high:+.3f})")
 
 

@@ -31,9 +31,9 @@ MAX_SCORES = 5_000
 class TrendPoint:
     """Agreement of a run's primary judge on one metric.
 
-    ``method`` describes how its values are computed; ``served`` is the model that answered the preflight, empty if
-    unknown. ``value`` is ``None`` where undefined; ``low`` and ``high`` are ``None`` if the interval is not computed or
-    does not exist. ``period`` is set if the points are rating periods within one run."""
+    ``method`` describes how its values are computed; ``served_model`` is the model that answered the preflight, empty
+    if unknown. ``value`` is ``None`` where undefined; ``low`` and ``high`` are ``None`` if the interval is not computed
+    or does not exist. ``period`` is set if the points are rating periods within one run."""
 
     run_id: int
     name: str
@@ -46,7 +46,7 @@ class TrendPoint:
     low: float | None
     high: float | None
     period: str = ""
-    served: str = ""
+    served_model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +155,12 @@ MAX_RATED_RUNS = 5
 class MetricRecord:
     """A metric that a judge has scored by a rubric version.
 
-    ``newer`` is the newest shared version of the family, if newer. ``trust`` is ``None`` without cached agreement;
-    ``bias`` is the judge's mean difference from the experts."""
+    ``newer_version`` is the number of the family's newest shared version, ``None`` if this is it. ``trust`` is ``None``
+    without cached agreement; ``bias`` is the judge's mean difference from the experts."""
 
     spec: MetricSpec
     rubric: RubricVersion
-    newer: int | None
+    newer_version: int | None
     trust: JudgeTrust | None
     bias: float | None = None
 
@@ -169,19 +169,19 @@ class MetricRecord:
 class JudgeRecord:
     """Record of a judge version.
 
-    ``measured`` is its newest run with cached agreement (``has_agreement``), otherwise its newest run with ratings.
-    ``newer`` is the newest version of its name, if another. ``preflight_failure`` is the outcome of its last preflight,
-    empty if that succeeded or there was none. ``model_change`` holds the models that answered before the measured run
-    and last, if they differ."""
+    ``measured_run`` is its newest run with cached agreement (``has_agreement``), otherwise its newest run with ratings.
+    ``newer_version`` is the number of the newest version of its name, ``None`` if this is it. ``preflight_failure`` is
+    the outcome of its last preflight, empty if that succeeded or there was none. ``model_change`` holds the models that
+    answered before the measured run and last, if they differ."""
 
     judge: JudgeVersion
     runs: int
     last: Run | None
-    measured: Run | None
+    measured_run: Run | None
     has_agreement: bool
     metrics: tuple[MetricRecord, ...]
     price: Price | None
-    newer: int | None
+    newer_version: int | None
     preflight_failure: str
     model_change: tuple[str, str] | None = None
 
@@ -225,11 +225,11 @@ def judge_records(judges: Sequence[JudgeVersion]) -> list[JudgeRecord]:
                 judge=judge,
                 runs=usage.runs,
                 last=runs.get(usage.last),
-                measured=runs.get(run_id),
+                measured_run=runs.get(run_id),
                 has_agreement=bool(figures),
                 metrics=_metrics(judge, [rubrics[pk] for pk in usage.rubrics], newest_rubrics, figures),
                 price=table.price(judge.model, today),
-                newer=latest_version if latest_version != judge.version else None,
+                newer_version=latest_version if latest_version != judge.version else None,
                 preflight_failure=failures.get(judge.pk, ""),
                 model_change=_model_change(served.get(judge.pk, {}), run_id),
             )

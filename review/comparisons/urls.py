@@ -7,7 +7,7 @@ from django.urls import URLPattern, path
 from review.comparisons import views
 
 urlpatterns: list[URLPattern] = [
-    path("runs/compare/", views.run_compare, name="run-compare"),
-    path("runs/compare/answers/", views.run_compare_answers, name="run-compare-answers"),
+    path("runs/compare/", views.compare_runs, name="run-compare"),
+    path("runs/compare/answers/", views.compare_run_answers, name="run-compare-answers"),
     path("question-sets/<int:pk>/quality/", views.set_quality_page, name="set-quality"),
 ]

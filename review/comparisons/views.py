@@ -25,7 +25,7 @@ MAX_CHOICES = 30
 
 
 @signed_in_get
-def run_compare(request: HttpRequest) -> HttpResponse:
+def compare_runs(request: HttpRequest) -> HttpResponse:
     """Compare runs with the first of them. The page reveals judge scores of questions, so exposure is recorded."""
     runs = _requested_runs(request)
     cached = cached_comparison(runs)
@@ -36,11 +36,11 @@ def run_compare(request: HttpRequest) -> HttpResponse:
     page = compare_page(with_margin(cached.value, margin), _comparable_runs(request, runs))
     for run in runs if len(runs) > 1 else ():
         record_exposure(request.user, run, "comparison")
-    return render(request, "review/comparisons/compare.html", {"page": page, "kept": cached, "form": form})
+    return render(request, "review/comparisons/compare.html", {"page": page, "cached_value": cached, "form": form})
 
 
 @signed_in_get
-def run_compare_answers(request: HttpRequest) -> HttpResponse:
+def compare_run_answers(request: HttpRequest) -> HttpResponse:
     """Show the answers of two runs to one question."""
     runs = _requested_runs(request)
     if len(runs) > 2:

@@ -45,7 +45,8 @@ class AmendedRubric:
 def amend_question(question: Question, *, text: str, references: Sequence[str], by: User) -> Imported:
     """Create the next version of the question's set with this question's text and references replaced.
 
-    :raises DomainError: ``text_needed``, ``text_too_long``, or ``question_gone`` if the newest version lacks the question.
+    :raises DomainError: ``text_needed``, ``text_too_long``, or ``question_gone`` if the newest version lacks the
+    question.
     """
     cleaned = [reference.strip() for reference in references if reference.strip()]
     if not text.strip():

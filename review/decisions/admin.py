@@ -14,7 +14,7 @@ class OverrideAdmin(ReadOnlyAdmin):
     """Overrides and adjudications of all answers."""
 
     path = "answer__answer_set__project_id"
-    view = Action.ADJUDICATE
+    view_action = Action.ADJUDICATE
     list_display = ("answer", "metric", "kind", "value", "label", "by", "created_at")
     list_filter = ("kind",)
     list_select_related = ("metric", "by")

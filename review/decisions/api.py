@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.accounts.access import Person, fetch
+from evaluation.accounts.access import UserOrAnonymous, fetch
 from evaluation.core.roles import Action
 from evaluation.models import Answer
 from evaluation.rest.endpoints import ViewSet, detail_action, request_user, responds_with, serialize
@@ -27,7 +27,7 @@ from review.models import EventRuling, ItemEvent, Override
 from review.queues.access import answer_to_override, cases_for_lead, event_for_lead
 
 
-def _answer_to_adjudicate(user: Person, pk: int) -> Answer:
+def _answer_to_adjudicate(user: UserOrAnonymous, pk: int) -> Answer:
     return fetch(Answer.objects.select_related("answer_set", "question"), user, Action.ADJUDICATE, pk)
 
 

@@ -23,7 +23,7 @@ from review.evidence.seals import sealed_answers
 from review.models import Assignment, Override, Rating
 from review.ratings.item_state import RATED
 
-MAX_REASON_CHARS = 10_000  # characters
+MAX_REASON_CHARS = 10_000
 OverrideKind = Override.Kind
 
 
@@ -44,7 +44,7 @@ def override(
     text = clean_reason(reason)
     check_value(metric.name, metric.read_scale(), value, label)
     with transaction.atomic():
-        rows = _check_and_load(answer, metric, by)
+        rows = _load_decisions(answer, metric, by)
         decision = Override(
             kind=OverrideKind.OVERRIDE, value=value, label=label, reason=text, by=by, token_id=by.token_id
         )
@@ -58,7 +58,7 @@ def revert(answer: Answer, metric: MetricDefinition, *, reason: str, by: User) -
     :raises DomainError: ``nothing_to_revert``, and the reason codes of :func:`override`."""
     text = clean_reason(reason)
     with transaction.atomic():
-        rows = _check_and_load(answer, metric, by)
+        rows = _load_decisions(answer, metric, by)
         if standing_decision(rows) is None:
             raise DomainError("nothing_to_revert")
         return insert_decision(
@@ -71,8 +71,8 @@ def find_metric(answer: Answer, name: str) -> MetricDefinition:
 
     :raises UnknownName: for an undefined name."""
     has_score = Q(Exists(Score.objects.filter(answer=answer, metric=OuterRef("pk"))))
-    known = has_score | Q(Exists(Rating.objects.filter(answer=answer, metric=OuterRef("pk"))))
-    return _newest_metric(known, list(Run.objects.filter(answer_set=answer.answer_set_id)), name)
+    used_for_answer = has_score | Q(Exists(Rating.objects.filter(answer=answer, metric=OuterRef("pk"))))
+    return _newest_metric(used_for_answer, list(Run.objects.filter(answer_set=answer.answer_set_id)), name)
 
 
 def may_override(user: User, answer: Answer) -> bool:
@@ -87,7 +87,11 @@ def is_lead(user: User, answer: Answer) -> bool:
     return may(user, answer.answer_set.project_id, Action.OVERRIDE)
 
 
-def _check_and_load(answer: Answer, metric: MetricDefinition, by: User) -> list[Override]:
+def _load_decisions(answer: Answer, metric: MetricDefinition, by: User) -> list[Override]:
+    """Load the decisions on the answer's metric, oldest first, if the user may add one.
+
+    :raises PermissionDenied: for users who may not override.
+    :raises DomainError: ``adjudicated`` if only a lead may override."""
     if not may_override(by, answer):
         raise PermissionDenied
     rows = list(Override.objects.filter(answer=answer, metric=metric).order_by("seq"))
@@ -127,7 +131,7 @@ def clean_reason(reason: str) -> str:
     return text
 
 
-# Limit of one bulk override.
+# Most answers of one bulk override.
 MAX_ANSWERS = 10_000
 
 
@@ -135,8 +139,8 @@ MAX_ANSWERS = 10_000
 class OverrideEffect:
     """Effect of a bulk override.
 
-    ``answers`` get the value. Of the others, ``same`` already have it by an override, ``adjudicated`` may be changed by
-    a lead only, and ``forbidden`` are not the user's."""
+    ``answers`` are the ids of answers that get the value. The others are counted: ``same`` already have it by an
+    override, ``adjudicated`` may be changed by a lead only, and ``forbidden`` may not be overridden by the user."""
 
     answers: tuple[int, ...]
     same: int
@@ -160,21 +164,32 @@ def preview_overrides(
     if len(answer_ids) > MAX_ANSWERS:
         raise DomainError("too_many_answers", count=len(answer_ids), limit=MAX_ANSWERS)
     rows = Answer.objects.filter(answer_set_id=run.answer_set_id, pk__in=answer_ids, status="ok")
-    answer_pks = set(rows.values_list("pk", flat=True))
-    if not answer_pks:
+    eligible_ids = set(rows.values_list("pk", flat=True))
+    if not eligible_ids:
         raise DomainError("no_answers_chosen")
     is_lead_of_project = may(by, run.project_id, Action.OVERRIDE)
-    allowed = answer_pks if is_lead_of_project else _answers_rated_by(by, run, answer_pks)
+    allowed_ids = eligible_ids if is_lead_of_project else _answers_rated_by(by, run, eligible_ids)
     newest_decisions = {
-        answer: standing_decision(rows) for answer, rows in _decisions_by_answer(metric, allowed).items()
+        answer_id: standing_decision(rows) for answer_id, rows in _decisions_by_answer(metric, allowed_ids).items()
     }
-    decisions = {pk: top for pk, top in newest_decisions.items() if top is not None}
-    locked = {pk for pk, top in decisions.items() if top.kind == OverrideKind.ADJUDICATION and not is_lead_of_project}
+    decisions = {pk: decision for pk, decision in newest_decisions.items() if decision is not None}
+    locked_ids = {
+        pk
+        for pk, decision in decisions.items()
+        if decision.kind == OverrideKind.ADJUDICATION and not is_lead_of_project
+    }
     # Sealed answers always count as changed. Otherwise trying values would reveal their decisions.
-    sealed = sealed_answers(run.project_id, run.answer_set_id, answer_pks)
-    equal = {pk for pk, top in decisions.items() if (top.value, top.label) == (value, label)} - sealed
-    same = {pk for pk in equal if decisions[pk].kind == OverrideKind.OVERRIDE}
-    return OverrideEffect(tuple(sorted(allowed - same - locked)), len(same), len(locked), len(answer_pks - allowed))
+    sealed_ids = sealed_answers(run.project_id, run.answer_set_id, eligible_ids)
+    equal_ids = {
+        pk for pk, decision in decisions.items() if (decision.value, decision.label) == (value, label)
+    } - sealed_ids
+    overridden_ids = {pk for pk in equal_ids if decisions[pk].kind == OverrideKind.OVERRIDE}
+    return OverrideEffect(
+        tuple(sorted(allowed_ids - overridden_ids - locked_ids)),
+        len(overridden_ids),
+        len(locked_ids),
+        len(eligible_ids - allowed_ids),
+    )
 
 
 def override_many(
@@ -198,13 +213,13 @@ def override_many(
             effect = preview_overrides(run, metric, answer_ids, value=value, label=label, by=by)
             if not effect.answers and effect.forbidden:
                 raise PermissionDenied
-            earlier = _decisions_by_answer(metric, set(effect.answers))
+            earlier_decisions = _decisions_by_answer(metric, set(effect.answers))
             overrides = Override.objects.bulk_create(
                 [
                     Override(
-                        answer_id=answer,
+                        answer_id=answer_id,
                         metric=metric,
-                        seq=earlier[answer][-1].seq + 1 if earlier[answer] else 1,
+                        seq=earlier_decisions[answer_id][-1].seq + 1 if earlier_decisions[answer_id] else 1,
                         kind=OverrideKind.OVERRIDE,
                         value=value,
                         label=label,
@@ -212,7 +227,7 @@ def override_many(
                         by=by,
                         token_id=by.token_id,
                     )
-                    for answer in effect.answers
+                    for answer_id in effect.answers
                 ],
                 batch_size=1_000,
             )
@@ -232,9 +247,11 @@ def find_run_metric(run: Run, name: str) -> MetricDefinition:
     return _newest_metric(Q(Exists(Score.objects.filter(run=run, metric=OuterRef("pk")))), [run], name)
 
 
-def _newest_metric(known: Q, runs: Sequence[Run], name: str) -> MetricDefinition:
+def _newest_metric(condition: Q, runs: Sequence[Run], name: str) -> MetricDefinition:
     (name,) = metric_names(runs, [name])
-    return MetricDefinition.objects.filter(known, name=name).order_by("-version").first() or definitions([name])[name]
+    return (
+        MetricDefinition.objects.filter(condition, name=name).order_by("-version").first() or definitions([name])[name]
+    )
 
 
 def _answers_rated_by(user: User, run: Run, answers: set[int]) -> set[int]:

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext
 
-from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.access import signed_in_form, signed_in_get, signed_in_post, signed_in_user
 from evaluation.core.errors import DomainError
 from evaluation.messages.explanations import explain, explain_refusal
 from evaluation.models import User
@@ -29,7 +29,7 @@ NO_INPUT: EnteredDecisions = MappingProxyType({})
 @signed_in_get
 def adjudication(request: HttpRequest) -> HttpResponse:
     """List open cases, the most pressing first."""
-    lead = person(request)
+    lead = signed_in_user(request)
     return render(
         request, "review/decisions/adjudication.html", {"cases": case_rows(open_cases(cases_for_lead(lead)), lead)}
     )
@@ -50,12 +50,12 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         if not verdicts:
             raise DomainError("nothing_decided")
-        _adjudicate(item, verdicts.values(), person(request))
-    except DomainError as refused:
+        _adjudicate(item, verdicts.values(), signed_in_user(request))
+    except DomainError as refusal:
         decision_input = {
             name: {"value": verdict.entered, "reason": verdict.reason} for name, verdict in verdicts.items()
         }
-        error = refusal_sentence(refused, [row.metric for row in metrics])
+        error = refusal_sentence(refusal, [row.metric for row in metrics])
         return _render_case(request, item, decision_input=decision_input, error=error, status=409)
     messages.success(request, gettext("Decided. Your value counts from now on; the ratings stay."))
     return redirect("adjudication-case", item.pk)
@@ -86,11 +86,11 @@ def rule(request: HttpRequest, pk: int) -> HttpResponse:
             event,
             upheld=request.POST.get("ruling") == "uphold",
             reason=request.POST.get("reason", ""),
-            by=person(request),
+            by=signed_in_user(request),
         )
-    except DomainError as refused:
+    except DomainError as refusal:
         return _render_case(
-            request, item_to_adjudicate(request.user, item.pk), error=explain_refusal(refused), status=409
+            request, item_to_adjudicate(request.user, item.pk), error=explain_refusal(refusal), status=409
         )
     messages.success(request, gettext("Decided."))
     return redirect("adjudication-case", item.pk)
@@ -104,7 +104,7 @@ def _render_case(
     error: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    lead = person(request)
+    lead = signed_in_user(request)
     page = case_page(item, show_case(item, lead, get_language() or "en"), lead, decision_input, error)
     return render(request, "review/decisions/case.html", {"page": page}, status=status)
 
@@ -119,9 +119,11 @@ def question(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method == "POST":
         question_text, references = request.POST.get("question", ""), read_references(request.POST)
         try:
-            imported = amend_question(question_row, text=question_text, references=references, by=person(request))
-        except DomainError as refused:
-            error = explain_refusal(refused)
+            imported = amend_question(
+                question_row, text=question_text, references=references, by=signed_in_user(request)
+            )
+        except DomainError as refusal:
+            error = explain_refusal(refusal)
         else:
             messages.success(request, explain(imported.note))
             return redirect("adjudication-case", item.pk)
@@ -145,10 +147,15 @@ def rubric(request: HttpRequest, pk: int, metric: str) -> HttpResponse:
         try:
             project = item.queue.project
             amended = amend_rubric(
-                rubric_version, metric, question=question_text, texts=dict(lines), project=project, by=person(request)
+                rubric_version,
+                metric,
+                question=question_text,
+                texts=dict(lines),
+                project=project,
+                by=signed_in_user(request),
             )
-        except DomainError as refused:
-            error = explain_refusal(refused)
+        except DomainError as refusal:
+            error = explain_refusal(refusal)
         else:
             message = gettext("%(version)s has these words already.")
             if amended.created:

@@ -13,7 +13,7 @@ from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from evaluation.models import AnswerSet, Context, Run
 from review.evidence.answers import upheld_flags
 from review.evidence.experts import ExpertRating, agreement_ratings, effective_ratings, read_ratings_with
-from review.evidence.scorers import Key
+from review.evidence.scorers import AnswerMetricKey
 from review.models import Assignment, Rating
 
 
@@ -41,7 +41,7 @@ class CarriedRatings:
     blind: Sequence[ExpertRating]
 
 
-def carried_ratings(run: Run, answer_ids: Collection[int] | None = None) -> dict[Key, CarriedRatings]:
+def carried_ratings(run: Run, answer_ids: Collection[int] | None = None) -> dict[AnswerMetricKey, CarriedRatings]:
     """Ratings of the newest equal answer that has any, by answer of the run (or some of them) and metric.
 
     One query, a second one if there are any.
@@ -51,39 +51,41 @@ def carried_ratings(run: Run, answer_ids: Collection[int] | None = None) -> dict
     another rubric version than a judge of the run, were withdrawn by their rater, come from an example queue, belong to
     an answer excluded from all means, or are hidden repeats."""
     ratings = _valid_ratings(_equal_answer_ratings(run, answer_ids), run)
-    columns = ("twin", "answer__answer_set_id", "answer__retrieved_ids", "twin_ids")
-    rows_by_key: dict[Key, dict[tuple[int, int], list[ExpertRating]]] = {}
-    for row, (twin, set_id, ids, twin_ids) in read_ratings_with(ratings, *columns):
-        if ids == twin_ids:
-            rows_by_key.setdefault((twin, row.metric_id), {}).setdefault((set_id, row.answer_id), []).append(row)
+    columns = ("run_answer", "answer__answer_set_id", "answer__retrieved_ids", "run_retrieved_ids")
+    rows_by_key: dict[AnswerMetricKey, dict[tuple[int, int], list[ExpertRating]]] = {}
+    for row, (run_answer, set_id, ids, run_retrieved_ids) in read_ratings_with(ratings, *columns):
+        if ids == run_retrieved_ids:
+            rows_by_key.setdefault((run_answer, row.metric_id), {}).setdefault((set_id, row.answer_id), []).append(row)
     sets = _answer_sets({set_id for sources in rows_by_key.values() for set_id, _ in sources})
     carried = {}
     for key, sources in rows_by_key.items():
         for (set_id, answer_id), rows in sorted(sources.items(), reverse=True):
             if effective := effective_ratings(rows).get((answer_id, key[1])):
-                keys, newest = tuple(row.pk for row in effective), max(row.at for row in effective)
-                origin = RatingOrigin(answer_id, set_id, *sets[set_id], keys, newest)
+                rating_ids, newest = tuple(row.pk for row in effective), max(row.at for row in effective)
+                origin = RatingOrigin(answer_id, set_id, *sets[set_id], rating_ids, newest)
                 carried[key] = CarriedRatings(origin, effective, agreement_ratings(rows).get((answer_id, key[1]), ()))
                 break
     return carried
 
 
 def _equal_answer_ratings(run: Run, answer_ids: Collection[int] | None) -> QuerySet[Rating]:
-    """Ratings of answers in earlier sets that are equal to one of the run's, their ``twin``.
+    """Ratings of answers in earlier sets that are equal to an answer of the run, annotated as ``run_answer``.
 
-    The retrieved ids may still differ: those of the twin are annotated as ``twin_ids``."""
-    twin = "answer__question__answers"
-    restriction = {} if answer_ids is None else {f"{twin}__in": answer_ids}
-    equal_fields = {f"{twin}__{name}": F(f"answer__{name}") for name in ("text_hash", "retrieves", "status")}
+    The retrieved ids may still differ: those of the run's answer are annotated as ``run_retrieved_ids``."""
+    run_answer = "answer__question__answers"
+    restriction = {} if answer_ids is None else {f"{run_answer}__in": answer_ids}
+    equal_fields = {f"{run_answer}__{name}": F(f"answer__{name}") for name in ("text_hash", "retrieves", "status")}
     rows = Rating.objects.filter(
         answer__answer_set__lt=run.answer_set_id,
         answer__status="ok",
-        **{f"{twin}__answer_set": run.answer_set_id},
+        **{f"{run_answer}__answer_set": run.answer_set_id},
         **equal_fields,
         **restriction,
     )
-    rows = rows.annotate(twin=F(twin), twin_ids=F(f"{twin}__retrieved_ids"))
-    return rows.filter(~Exists(_unmatched_passages("answer", "twin")), ~Exists(_unmatched_passages("twin", "answer")))
+    rows = rows.annotate(run_answer=F(run_answer), run_retrieved_ids=F(f"{run_answer}__retrieved_ids"))
+    return rows.filter(
+        ~Exists(_unmatched_passages("answer", "run_answer")), ~Exists(_unmatched_passages("run_answer", "answer"))
+    )
 
 
 def _unmatched_passages(first: str, second: str) -> QuerySet[Context]:

@@ -18,7 +18,7 @@ from review.evidence.answers import RunAnswer, excluded_answers, run_answers
 from review.evidence.carried import CarriedRatings, RatingOrigin, carried_ratings
 from review.evidence.experts import ExpertRating, agreement_ratings, effective_ratings, ratings_of, read_ratings
 from review.evidence.sampling import Samples, load_samples
-from review.evidence.scorers import JudgedValue, Key, Scorer, load_scorers, majority, run_scores
+from review.evidence.scorers import AnswerMetricKey, JudgedValue, Scorer, load_scorers, majority, run_scores
 from review.evidence.seals import sealed_answers
 from review.models import Override
 from review.statistics.agreement.statistic import Indices, factorize
@@ -54,7 +54,9 @@ def standing_decision(rows: Iterable[Row]) -> Row | None:
     return stack[-1] if stack else None
 
 
-def standing_decisions(answer_set_id: int | None, answer_ids: Collection[int] | None = None) -> dict[Key, Decision]:
+def standing_decisions(
+    answer_set_id: int | None, answer_ids: Collection[int] | None = None
+) -> dict[AnswerMetricKey, Decision]:
     """Decision in force for each answer and metric. Without an answer set, of the given answers. One query."""
     rows = (
         Override.objects.all()
@@ -63,7 +65,7 @@ def standing_decisions(answer_set_id: int | None, answer_ids: Collection[int] | 
     )
     if answer_ids is not None:
         rows = rows.filter(answer_id__in=answer_ids)
-    decisions_by_key: dict[Key, list[Decision]] = {}
+    decisions_by_key: dict[AnswerMetricKey, list[Decision]] = {}
     columns = rows.order_by("answer_id", "metric_id", "seq")
     for answer_id, metric_id, kind, value, label in columns.values_list(
         "answer_id", "metric_id", "kind", "value", "label"
@@ -100,16 +102,16 @@ class RunEvidence:
     scorers: list[Scorer]
     scored: dict[int, dict[int, JudgedValue]]
     ratings: list[ExpertRating]
-    decisions: dict[Key, Decision]
+    decisions: dict[AnswerMetricKey, Decision]
     metrics: dict[int, MetricDefinition]
     computed: frozenset[int]
     excluded: tuple[RunAnswer, ...] = ()
-    carried: Mapping[Key, CarriedRatings] = field(default_factory=dict)
+    carried: Mapping[AnswerMetricKey, CarriedRatings] = field(default_factory=dict)
     sealed: frozenset[int] = frozenset()
     withheld: Sequence[ExpertRating] = ()
 
     @cached_property
-    def blind(self) -> dict[Key, list[ExpertRating]]:
+    def blind(self) -> dict[AnswerMetricKey, list[ExpertRating]]:
         """Each rater's blind first rating, see :func:`agreement_ratings`."""
         return agreement_ratings(self.ratings)
 
@@ -122,7 +124,7 @@ class RunEvidence:
         return by_metric
 
     @cached_property
-    def latest(self) -> dict[Key, list[ExpertRating]]:
+    def latest(self) -> dict[AnswerMetricKey, list[ExpertRating]]:
         """Each rater's last rating, see :func:`effective_ratings`."""
         return effective_ratings(self.ratings)
 
@@ -134,7 +136,7 @@ class RunEvidence:
         return by_metric
 
     @property
-    def prompt_labels(self) -> frozenset[Key]:
+    def prompt_labels(self) -> frozenset[AnswerMetricKey]:
         """Labels that the prompts of the primary judges were developed on."""
         return frozenset().union(*(scorer.prompt_labels for scorer in self.scorers if scorer.primary))
 
@@ -218,7 +220,7 @@ def load_evidence(run: Run, answer_ids: Collection[int] | None = None) -> RunEvi
     )
 
 
-def _without_sealed(run: Run, equal: Mapping[Key, CarriedRatings]) -> dict[Key, CarriedRatings]:
+def _without_sealed(run: Run, equal: Mapping[AnswerMetricKey, CarriedRatings]) -> dict[AnswerMetricKey, CarriedRatings]:
     """Leave out ratings of sealed answers.
 
     An answer without a text has ratings of an equal one, but is not sealed with it. One query if there are any ratings,
@@ -229,11 +231,11 @@ def _without_sealed(run: Run, equal: Mapping[Key, CarriedRatings]) -> dict[Key, 
 
 
 def _valid_carried(
-    equal: Mapping[Key, CarriedRatings],
+    equal: Mapping[AnswerMetricKey, CarriedRatings],
     ratings: Sequence[ExpertRating],
     metrics: Mapping[int, MetricDefinition],
     computed: Collection[int],
-) -> dict[Key, CarriedRatings]:
+) -> dict[AnswerMetricKey, CarriedRatings]:
     """Keep the carried ratings that are valid for the run.
 
     The answer has no ratings of its own, no decision on the equal answer takes precedence, the raters were not tied,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 from evaluation.core.metric_specs import Bilingual
-from review.evidence.scorers import JudgedValue, Key
+from review.evidence.scorers import AnswerMetricKey, JudgedValue
 from review.models import Rating
 from review.models.queues import FIRST_OCCASION
 
@@ -43,7 +43,7 @@ class ExpertRating(NamedTuple):
     at: datetime
 
     @property
-    def key(self) -> Key:
+    def key(self) -> AnswerMetricKey:
         return self.answer_id, self.metric_id
 
     @property
@@ -137,7 +137,7 @@ def has_examples(answer_set_id: int) -> bool:
     return ratings_of(answer_set_id).filter(assignment__item__queue__example=True).exists()
 
 
-def effective_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRating]]:
+def effective_ratings(rows: Iterable[ExpertRating]) -> dict[AnswerMetricKey, list[ExpertRating]]:
     """Each rater's latest final rating, or else the latest initial one, including assisted ones.
 
     Hidden repeats only serve self-consistency and are left out. A rater whose latest rating is "cannot judge" has none.
@@ -153,7 +153,7 @@ def effective_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRati
     return _by_key(row for row in latest.values() if not row.cannot_judge)
 
 
-def agreement_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRating]]:
+def agreement_ratings(rows: Iterable[ExpertRating]) -> dict[AnswerMetricKey, list[ExpertRating]]:
     """Each rater's blind first rating: the last initial row of the first occasion, if it is blind and a judgement.
 
     Later initial rows supersede earlier ones until the reveal. Imported ratings count as one occasion per rater: the
@@ -168,8 +168,8 @@ def agreement_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRati
     return _by_key(row for row in last.values() if row.blind and not row.cannot_judge)
 
 
-def _by_key(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRating]]:
-    by_key: dict[Key, list[ExpertRating]] = {}
+def _by_key(rows: Iterable[ExpertRating]) -> dict[AnswerMetricKey, list[ExpertRating]]:
+    by_key: dict[AnswerMetricKey, list[ExpertRating]] = {}
     for row in rows:
         by_key.setdefault(row.key, []).append(row)
     return by_key
@@ -212,8 +212,8 @@ def anchoring(ratings: Sequence[ExpertRating], scored: Mapping[int, Mapping[int,
     """Anchoring by metric, for metrics with numbers, because classes have no distance.
 
     ``scored`` is by metric and answer. Assisted ratings, given with the judge in view, are left out."""
-    initial_ratings: dict[tuple[Key, str, int], ExpertRating] = {}
-    final_ratings: dict[tuple[Key, str, int], ExpertRating] = {}
+    initial_ratings: dict[tuple[AnswerMetricKey, str, int], ExpertRating] = {}
+    final_ratings: dict[tuple[AnswerMetricKey, str, int], ExpertRating] = {}
     for row in ratings:
         if row.occasion == FIRST_OCCASION and not row.imported:
             key = (row.key, row.rater, row.assignment_id)

@@ -115,7 +115,8 @@ class RatingInput:
     def check(self, metric: str, scale: Scale) -> None:
         """Refuse input that is not on the scale.
 
-        :raises DomainError: ``one_value``, ``off_scale``, ``comment_too_long`` or ``unknown_why_not``, naming the metric.
+        :raises DomainError: ``one_value``, ``off_scale``, ``comment_too_long`` or ``unknown_why_not``, naming the
+        metric.
         """
         check_comment(self.comment)
         if self.reason_code and (not self.cannot_judge or self.reason_code not in set(CannotJudgeReason)):
@@ -287,7 +288,8 @@ def with_part_scores(
 ) -> dict[str, RatingInput]:
     """Add the formula's score to every metric that was rated by its parts.
 
-    :raises DomainError: ``parts_undecided``, ``unknown_verdict``, ``unknown_part`` for one that was not offered or may not
+    :raises DomainError: ``parts_undecided``, ``unknown_verdict``, ``unknown_part`` for one that was not offered or may
+    not
         be added, ``no_parts`` if there is nothing to decide, ``parts_needed`` for a bare value, or ``too_many_parts``.
     """
     inputs = dict(values)

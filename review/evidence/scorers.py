@@ -22,8 +22,8 @@ from review.statistics.gold_split import Split
 
 # As many repeats gave one class as another.
 REPEATS_TIED = "repeats_tied"
-# Answer and metric.
-Key = tuple[int, int]
+# Primary keys of an answer and a metric.
+AnswerMetricKey = tuple[int, int]
 
 
 class JudgedValue(NamedTuple):
@@ -120,7 +120,7 @@ class Scorer:
     baseline: bool
     imported: bool
     values: dict[int, dict[int, JudgedValue]]
-    prompt_labels: frozenset[Key] = frozenset()
+    prompt_labels: frozenset[AnswerMetricKey] = frozenset()
 
 
 def load_scorers(run: Run, answer_ids: Collection[int] | None = None) -> list[Scorer]:
@@ -172,7 +172,7 @@ def load_scorers(run: Run, answer_ids: Collection[int] | None = None) -> list[Sc
     ]
 
 
-def prompt_labels_by_rubric(run: Run, judges: Iterable[RunJudge]) -> dict[int, frozenset[Key]]:
+def prompt_labels_by_rubric(run: Run, judges: Iterable[RunJudge]) -> dict[int, frozenset[AnswerMetricKey]]:
     """Labels of the run's answers that each rubric version was developed on.
 
     These are labels of examples and validation in gold sets that existed before the version was first activated.
@@ -211,7 +211,7 @@ def _scorer(
     judge: RunJudge | None,
     names: dict[int, str],
     rows: _RepeatsByMetric,
-    prompt_labels: frozenset[Key],
+    prompt_labels: frozenset[AnswerMetricKey],
 ) -> Scorer:
     author, counts = scorer_key[2:]
     combine = cache(combine_repeats)

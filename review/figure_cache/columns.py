@@ -1,4 +1,4 @@
-"""Answers of a run as columns, to filter and page through them without reading scores."""
+"""Answers of a run as columns, for filters and pages that need not read scores."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from review.evidence.effective import EffectiveValue, ValueSource
 from review.reports.inputs import ReportInputs
 from review.reports.lines import AnswerLine, lowest_scored
 
-# Columns of all metrics, and of each by primary key: ``values 12``.
+# Cache kinds: columns of the answers, and columns of one metric (``values 12`` for primary key 12).
 ANSWERS, VALUES = "answers", "values"
 SOURCES = tuple(ValueSource)
-# Neither scored nor rated.
+# Source index of an answer that is neither scored nor rated.
 NO_SOURCE = len(SOURCES)
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -25,14 +25,16 @@ def values_kind(metric_id: int) -> str:
     return f"{VALUES} {metric_id}"
 
 
-def build_columns(basis: ReportInputs, lines: Sequence[AnswerLine]) -> dict[str, bytes]:
-    """Build the columns of answers, without failed ones, in question order, and of each metric's effective values.
+def build_columns(inputs: ReportInputs, lines: Sequence[AnswerLine]) -> dict[str, bytes]:
+    """Build the columns of all answers that did not fail, in question order, and those of each metric's effective
+    values.
 
-    A missing value is NaN or -1. ``listed`` holds the answers of a short report with their scores."""
-    answers = [answer for answer in basis.evidence.answers.values() if not answer.failed]
-    listed = lowest_scored(lines)
-    run_values = basis.sides.run_values
-    categories = sorted({answer.category for answer in basis.evidence.answers.values()})
+    A missing value is NaN or -1. The array ``listed`` has the ids of the answers that a short report lists, ``score``
+    their scores."""
+    answers = [answer for answer in inputs.evidence.answers.values() if not answer.failed]
+    lowest_lines = lowest_scored(lines)
+    run_values = inputs.sides.run_values
+    categories = sorted({answer.category for answer in inputs.evidence.answers.values()})
     category_index = {name: index for index, name in enumerate(categories)}
     metrics = sorted(
         run_values.metrics, key=lambda pk: (pk not in run_values.computed, run_values.metrics[pk].name, pk)
@@ -43,8 +45,8 @@ def build_columns(basis: ReportInputs, lines: Sequence[AnswerLine]) -> dict[str,
             category=np.array([category_index[answer.category] for answer in answers], dtype=np.int32),
             categories=np.array(categories, dtype=np.str_),
             metrics=np.array(metrics, dtype=np.int64),
-            listed=np.array([line.answer.answer_id for line in listed], dtype=np.int64),
-            score=np.array([np.nan if line.score is None else line.score for line in listed], dtype=np.float64),
+            listed=np.array([line.answer.answer_id for line in lowest_lines], dtype=np.int64),
+            score=np.array([np.nan if line.score is None else line.score for line in lowest_lines], dtype=np.float64),
         )
     }
     ids = [answer.answer_id for answer in answers]
@@ -54,7 +56,7 @@ def build_columns(basis: ReportInputs, lines: Sequence[AnswerLine]) -> dict[str,
 def _value_columns(values: Sequence[EffectiveValue | None]) -> bytes:
     labels = sorted({effective.label for effective in values if effective and effective.label is not None})
     label_index: dict[str | None, int] = {label: index for index, label in enumerate(labels)}
-    source = {name: index for index, name in enumerate(SOURCES)}
+    source_index = {name: index for index, name in enumerate(SOURCES)}
     numbers = [np.nan if effective is None or effective.value is None else effective.value for effective in values]
     return _pack(
         value=np.array(numbers, dtype=np.float64),
@@ -63,7 +65,7 @@ def _value_columns(values: Sequence[EffectiveValue | None]) -> bytes:
         ),
         labels=np.array(labels, dtype=np.str_),
         source=np.array(
-            [NO_SOURCE if effective is None else source[effective.source] for effective in values], dtype=np.uint8
+            [NO_SOURCE if effective is None else source_index[effective.source] for effective in values], dtype=np.uint8
         ),
     )
 

@@ -136,7 +136,7 @@ def _agreement(judge: JudgeVersion) -> tuple[str, list[JudgeAgreement]]:
 
     Such a run may predate a locked gold set and hold verdicts on its answers."""
     (record,) = judge_records([judge])
-    run = record.measured
+    run = record.measured_run
     if run is None or run.judges.filter(judge_version=judge, standing__in=UNPROVEN).exists():
         return "", []
     agreement = _agreement_rows(str(judge), cached_agreements([run]).get(run.pk, {}))
@@ -276,13 +276,13 @@ def _cost_of_thousand(judge: JudgeVersion, active: RubricVersion) -> float | Non
     totals = rows.aggregate(
         units=Count(unit, distinct=True),
         paid=Sum("cost"),
-        spared=Sum("saved"),
+        saved_cost=Sum("saved"),
         unknown=Count("id", filter=~Q(outcome__in=UNSENT) & Q(cost=None) | Q(outcome=CACHED, saved=None)),
     )
     if not totals["units"] or totals["unknown"]:
         return None
-    paid = float((totals["paid"] or 0) + (totals["spared"] or 0))
-    return paid * 1000 / int(totals["units"])
+    full_cost = float((totals["paid"] or 0) + (totals["saved_cost"] or 0))
+    return full_cost * 1000 / int(totals["units"])
 
 
 def as_markdown(card: JudgeCardFile) -> str:

@@ -17,10 +17,11 @@ from review.statistics.agreement.trust import Trust
 
 
 class JudgeMetric(NamedTuple):
-    """A metric of a judge. ``newer`` names a newer rubric version. ``trust`` is ``None`` without agreement."""
+    """A metric of a judge. ``newer_version`` is a text about a newer rubric version, if there is one. ``trust`` is
+    ``None`` without agreement."""
 
     record: MetricRecord
-    newer: str
+    newer_version: str
     trust: MetricTrust | None
 
 
@@ -69,13 +70,15 @@ def _price(record: JudgeRecord) -> str:
 
 
 def _metric(record: MetricRecord) -> JudgeMetric:
-    newer = gettext("version %(number)d is newer") % {"number": record.newer} if record.newer else ""
+    newer_version = (
+        gettext("version %(number)d is newer") % {"number": record.newer_version} if record.newer_version else ""
+    )
     trust = (
         None
         if record.trust is None
         else MetricTrust(record.spec.name, record.spec.title, record.trust, record.spec.scale)
     )
-    return JudgeMetric(record, newer, trust)
+    return JudgeMetric(record, newer_version, trust)
 
 
 def _warnings(record: JudgeRecord) -> Iterator[str]:
@@ -90,11 +93,11 @@ def _warnings(record: JudgeRecord) -> Iterator[str]:
         yield gettext(
             "Its agreement is that of %(before)s, but %(now)s answers under its name now: rate answers of a newer run."
         ) % {"before": earlier_model, "now": current_model}
-    if record.newer:
-        yield gettext("Version %(number)d of this judge is newer.") % {"number": record.newer}
+    if record.newer_version:
+        yield gettext("Version %(number)d of this judge is newer.") % {"number": record.newer_version}
     if not record.runs:
         yield gettext("No run has used it yet.")
-    elif record.measured is None:
+    elif record.measured_run is None:
         yield gettext("Nobody has rated an answer it judged, so nobody knows how far it can be trusted.")
     if any(metric.trust is not None and metric.trust.trust is Trust.NO for metric in record.metrics):
         yield gettext("Don't rely on it for some metrics: it agrees too little with the experts.")

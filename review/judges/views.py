@@ -68,8 +68,8 @@ def judge_try(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("judge", pk)
     try:
         probe = probe_judge(judge, judge.endpoint, TRY_SECONDS)
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
         return redirect("judge", pk)
     return _judge_page(request, judge, probe)
 

@@ -18,7 +18,7 @@ from evaluation.systems.services import connected_version
 from evaluation.worker.lifecycle import start
 from review.agreement.pages import render_agreement_plots
 from review.comparisons.gates import run_gate
-from review.management.options import read_gate_request, refusals
+from review.management.options import command_errors, read_gate_request
 from review.management.tables import show_results
 from review.queues.planning import next_review_json
 from review.reports.exports import REPORT_EXPORTS, export_to
@@ -30,7 +30,7 @@ def evaluate(command: BaseCommand, options: dict[str, Any]) -> None:
 
     :raises CommandError: for refused input."""
     gate_request = read_gate_request(options)
-    with refusals(), transaction.atomic():
+    with command_errors(), transaction.atomic():
         for path in options["output"]:
             REPORT_EXPORTS.format_for_path(path)
         run = _draft_run(options)
@@ -43,11 +43,11 @@ def evaluate(command: BaseCommand, options: dict[str, Any]) -> None:
     to_stderr = options["format"] == "json" or gate_request.is_set
     (command.stderr if to_stderr else command.stdout).write(f"run {run.pk}")
     run = finish_run(run)
-    with refusals():
+    with command_errors():
         gate = run_gate(run, gate_request)
     basis = load_inputs(run)
     for path in options["output"]:
-        with refusals():
+        with command_errors():
             export_to(run, path, gate, pictures=render_agreement_plots, planned=next_review_json, basis=basis)
     show_results(command, run, gate, options["format"], basis)
 

@@ -15,7 +15,7 @@ from evaluation.core.roles import Role
 from evaluation.messages.explanations import explain, explain_refusal
 from evaluation.models import RoleGrant, Run, User
 from evaluation.specs.flags import add_flags, option_values
-from review.models.queue_spec import ASKED_SETTINGS, Distribution, QueueSpec
+from review.models.queue_spec import CONFIGURABLE_SETTINGS, Distribution, QueueSpec
 from review.queues.distribution import NamedReviewers, parse_tag_lines
 from review.reports.gate import GATE_SETTINGS, Gate, GateRequest, gate_line, gate_reasons
 from review.statistics.paired_tests.gate import GateVerdict
@@ -32,7 +32,7 @@ def find_run(pk: int) -> Run:
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
+def command_errors() -> Iterator[None]:
     """Turn domain errors into a message with exit code 1, or 2 for an unknown name."""
     try:
         yield
@@ -57,10 +57,10 @@ def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> list[
 
 
 def read_gate_request(options: dict[str, Any], baseline: Run | None = None) -> GateRequest:
-    """Read the gate options; ``baseline`` is given by commands with their own.
+    """Read the gate options. Commands with a ``--baseline`` of their own pass ``baseline``.
 
     :raises CommandError: with exit code 2 for inconsistent options or an unknown baseline."""
-    # Importing it costs 0.5 s.
+    # Imported here, because the import takes 0.5 s.
     from review.comparisons.gates import check_request
 
     if baseline is None and options.get("baseline") is not None:
@@ -85,7 +85,7 @@ def warn_undecided_gate(command: BaseCommand, gate: Gate, run: int | None = None
         command.stderr.write(gate_line(gate, run), command.style.WARNING)
 
 
-# Options that select rows, by the setting whose option they follow.
+# Options that belong to no setting, by the setting after which ``--help`` lists them.
 _RELATED_FLAGS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "strategy": {"--metrics": {"help": "criteria; if not named, those that --coverage calls for"}},
     "share": {
@@ -98,7 +98,7 @@ _RELATED_FLAGS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 def add_queue_options(parser: CommandParser) -> None:
     """Add the options of all queue settings except the size."""
-    for setting in ASKED_SETTINGS:
+    for setting in CONFIGURABLE_SETTINGS:
         if setting.name != "size":
             add_flags(parser, [setting])
         for flag, arguments in _RELATED_FLAGS.get(setting.name, {}).items():
@@ -112,22 +112,22 @@ def read_queue_spec(options: Mapping[str, Any]) -> QueueSpec:
     """Read the queue settings.
 
     :raises DomainError: ``setting_range`` for a number out of range."""
-    return QueueSpec(**option_values(ASKED_SETTINGS, options))
+    return QueueSpec(**option_values(CONFIGURABLE_SETTINGS, options))
 
 
-def read_sharing(options: Mapping[str, Any], people: Sequence[User]) -> NamedReviewers:
+def read_named_reviewers(options: Mapping[str, Any], people: Sequence[User]) -> NamedReviewers:
     """Read how items are distributed to reviewers.
 
     :raises DomainError: ``no_fields`` for a field not written as TAG:NAMES.
     :raises UnknownName: for a name that is not among the reviewers."""
     by_name = {person.get_username(): person for person in people}
-    fields: dict[str, list[User]] = {}
+    reviewers_by_tag: dict[str, list[User]] = {}
     for tag, names in parse_tag_lines("\n".join(options["field"])).items():
         for name in names:
             if name not in by_name:
                 raise UnknownName("reviewer", name, list(by_name))
-        fields[tag] = [by_name[name] for name in names]
-    return NamedReviewers(fields)
+        reviewers_by_tag[tag] = [by_name[name] for name in names]
+    return NamedReviewers(reviewers_by_tag)
 
 
 def find_reviewers(run: Run, names: Sequence[str]) -> list[User]:
@@ -142,8 +142,8 @@ def find_reviewers(run: Run, names: Sequence[str]) -> list[User]:
                 known = RoleGrant.objects.filter(project=run.project_id).values_list("user__username", flat=True)
                 raise UnknownName("user", name, sorted(set(known)))
         return [by_name[name] for name in dict.fromkeys(names)]
-    granted = RoleGrant.objects.filter(project=run.project_id, role=Role.REVIEWER).values("user")
-    people = list(User.objects.filter(pk__in=granted, is_active=True).order_by("username"))
+    reviewer_ids = RoleGrant.objects.filter(project=run.project_id, role=Role.REVIEWER).values("user")
+    people = list(User.objects.filter(pk__in=reviewer_ids, is_active=True).order_by("username"))
     if not people:
         raise CommandError(_("The project has no reviewer. Name people with --reviewers."))
     return people

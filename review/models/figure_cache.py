@@ -9,7 +9,7 @@ from evaluation.storage.append_only import TimestampedModel
 
 
 class PendingInvalidation(models.Model):
-    """A pending invalidation: a write on an answer that no :class:`Revision` counts yet.
+    """A pending invalidation: a write on an answer that no :class:`QuestionSetRevision` counts yet.
 
     It is inserted in the writer's transaction instead of incrementing the revision, so that writers never wait for each
     other. There is no index, because the rows are few and always read in full."""

@@ -292,5 +292,5 @@ class QueueSpec(Spec):
 
 
 SETTINGS = settings_of(QueueSpec)
-ASKED_SETTINGS = tuple(queue_setting for queue_setting in SETTINGS.values() if queue_setting.who)
+CONFIGURABLE_SETTINGS = tuple(queue_setting for queue_setting in SETTINGS.values() if queue_setting.who)
 COLUMNS = tuple(name for name, queue_setting in SETTINGS.items() if queue_setting.column)

@@ -116,7 +116,7 @@ class ReviewItem(TimestampedModel):
     """An answer in a queue. The judge of ``run`` is shown after the rating.
 
     ``shuffle_key`` is random: each reviewer walks the ring of keys from an own offset, so that the order reveals
-    nothing. ``asks`` holds the keys of the metrics to rate where the queue's metrics rotate; empty means all.
+    nothing. ``metric_ids`` holds the keys of the metrics to rate where the queue's metrics rotate; empty means all.
     ``occasion`` is 1 for the first item of an answer and higher for hidden repeats. ``reserved`` items are served only
     to people with a reservation."""
 

@@ -10,7 +10,7 @@ from django.db.models import Exists, Manager, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from evaluation.accounts import access
-from evaluation.accounts.access import MAX_ID, M, Person
+from evaluation.accounts.access import MAX_ID, M, UserOrAnonymous
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
 from review.decisions.overrides import may_override
@@ -22,7 +22,7 @@ from review.ratings.item_state import PASSED, RATED
 from review.ratings.leases import available_to
 
 
-def visible_queues(user: Person) -> QuerySet[ReviewQueue]:
+def visible_queues(user: UserOrAnonymous) -> QuerySet[ReviewQueue]:
     """Queues that the user leads or is a member of, newest first."""
     lead_filter = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
     rating_projects = access.projects_with(user, Action.RATE).values("pk")
@@ -33,13 +33,13 @@ def visible_queues(user: Person) -> QuerySet[ReviewQueue]:
     return ReviewQueue.objects.filter(lead_filter | member_filter).order_by("-id")
 
 
-def queues_led_by(user: Person) -> QuerySet[ReviewQueue]:
+def queues_led_by(user: UserOrAnonymous) -> QuerySet[ReviewQueue]:
     """Queues that the user leads, newest first."""
     led_projects = access.projects_with(user, Action.MANAGE_REVIEW).values("pk")
     return ReviewQueue.objects.filter(project__in=led_projects).order_by("-id")
 
 
-def queue_for_lead(user: Person, pk: int | str) -> ReviewQueue:
+def queue_for_lead(user: UserOrAnonymous, pk: int | str) -> ReviewQueue:
     """Return a queue that the user manages.
 
     :raises Http404: if the user cannot see the queue.
@@ -50,12 +50,12 @@ def queue_for_lead(user: Person, pk: int | str) -> ReviewQueue:
     return queue
 
 
-def queue_for_reading(user: Person, pk: int | str) -> ReviewQueue:
+def queue_for_reading(user: UserOrAnonymous, pk: int | str) -> ReviewQueue:
     """Return a queue for its leads and members; 404 for all others, whatever their role in the project."""
     return _get_or_404(visible_queues(user), pk)
 
 
-def queue_for_rating(user: Person, pk: int | str) -> ReviewQueue:
+def queue_for_rating(user: UserOrAnonymous, pk: int | str) -> ReviewQueue:
     """Return a queue for its members; 404 for all others."""
     row = QUEUE_FOR_RATING.first(queue=_clamped_id(pk), **access.project_access_params(user))
     if row is None:
@@ -64,7 +64,7 @@ def queue_for_rating(user: Person, pk: int | str) -> ReviewQueue:
     return queue
 
 
-def leads(user: Person, queue: ReviewQueue) -> bool:
+def leads(user: UserOrAnonymous, queue: ReviewQueue) -> bool:
     """Return whether the user manages the queue."""
     return access.may(user, queue.project_id, Action.MANAGE_REVIEW)
 
@@ -75,7 +75,7 @@ class MemberAccess(Generic[M]):
     def __init__(self, rows: Manager[M]) -> None:
         self.rows = rows
 
-    def visible_to(self, user: Person) -> QuerySet[M]:
+    def visible_to(self, user: UserOrAnonymous) -> QuerySet[M]:
         """Rows that the user leads or is a member of, newest first."""
         lead_filter = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
         rating_filter = Q(project__in=access.projects_with(user, Action.RATE).values("pk"))
@@ -84,11 +84,11 @@ class MemberAccess(Generic[M]):
         )
         return self.rows.filter(lead_filter | (rating_filter & member_filter)).order_by("-pk")
 
-    def get(self, user: Person, pk: int | str) -> M:
+    def get(self, user: UserOrAnonymous, pk: int | str) -> M:
         """Return a row for its leads and members; 404 for all others, whatever their role in the project."""
         return _get_or_404(self.visible_to(user), pk)
 
-    def for_lead(self, user: Person, pk: int | str) -> M:
+    def for_lead(self, user: UserOrAnonymous, pk: int | str) -> M:
         """Return a row that the user manages.
 
         :raises Http404: if the user cannot see it.
@@ -98,7 +98,7 @@ class MemberAccess(Generic[M]):
             raise PermissionDenied
         return row
 
-    def for_rater(self, user: Person, pk: int | str) -> M:
+    def for_rater(self, user: UserOrAnonymous, pk: int | str) -> M:
         """Return a row for its members.
 
         :raises PermissionDenied: for a lead who is not a member."""
@@ -107,12 +107,12 @@ class MemberAccess(Generic[M]):
             raise PermissionDenied
         return cast(M, row)
 
-    def leads(self, user: Person, row: M) -> bool:
+    def leads(self, user: UserOrAnonymous, row: M) -> bool:
         """Return whether the user manages the row."""
         return access.may(user, cast(Any, row).project_id, Action.MANAGE_REVIEW)
 
 
-def own_assignment(user: Person, pk: int | str, *, with_card: bool = False) -> Assignment:
+def own_assignment(user: UserOrAnonymous, pk: int | str, *, with_card: bool = False) -> Assignment:
     """Return an assignment of the user with its queue, and, if ``with_card``, with all rows its card needs. 404 for the
     assignments of others."""
     row = (OWN_CARD if with_card else OWN_ASSIGNMENT).first(
@@ -130,7 +130,7 @@ def own_assignment(user: Person, pk: int | str, *, with_card: bool = False) -> A
     return assignment
 
 
-def own_rated_assignments(user: Person) -> QuerySet[Assignment]:
+def own_rated_assignments(user: UserOrAnonymous) -> QuerySet[Assignment]:
     """Rated assignments of the user, newest first, with queue and question."""
     rating_projects = access.projects_with(user, Action.RATE).values("pk")
     rows = Assignment.objects.filter(item__queue__project__in=rating_projects, state__in=RATED)
@@ -138,17 +138,17 @@ def own_rated_assignments(user: Person) -> QuerySet[Assignment]:
     return rows.select_related("item__queue", "item__answer__question").order_by("-submitted_at", "-pk")
 
 
-def visible_draws(user: Person) -> QuerySet[Draw]:
+def visible_draws(user: UserOrAnonymous) -> QuerySet[Draw]:
     """Draws of the projects that the user leads, newest first."""
     return access.visible(Draw.objects.order_by("-id"), user, Action.MANAGE_REVIEW, path="run__project_id")
 
 
-def draw_for_lead(user: Person, pk: int | str) -> Draw:
+def draw_for_lead(user: UserOrAnonymous, pk: int | str) -> Draw:
     """Return a draw for leads of its project."""
     return access.fetch(Draw.objects.all(), user, Action.MANAGE_REVIEW, pk, path="run__project_id")
 
 
-def visible_ratings(user: Person) -> QuerySet[Rating]:
+def visible_ratings(user: UserOrAnonymous) -> QuerySet[Rating]:
     """Ratings that the user may read: own ones, and those of projects whose results the user may see.
 
     Ratings of answers that the user still has to rate, or of equal answers, are left out, so nobody reads another
@@ -172,7 +172,7 @@ def visible_ratings(user: Person) -> QuerySet[Rating]:
     return readable(rows, own=Q(reviewer=user)).order_by("-id")
 
 
-def cases_for_lead(user: Person) -> QuerySet[ReviewItem]:
+def cases_for_lead(user: UserOrAnonymous) -> QuerySet[ReviewItem]:
     """Items of projects in which the user adjudicates, without those the user may still be asked to rate: other ratings
     must not be seen first."""
     memberships = QueueMember.objects.filter(queue=OuterRef("queue"), reviewer=user.pk)
@@ -186,7 +186,7 @@ def cases_for_lead(user: Person) -> QuerySet[ReviewItem]:
     return access.visible(ReviewItem.objects.exclude(open_to_user), user, Action.ADJUDICATE, path="queue__project_id")
 
 
-def item_to_adjudicate(user: Person, pk: int | str) -> ReviewItem:
+def item_to_adjudicate(user: UserOrAnonymous, pk: int | str) -> ReviewItem:
     """Return an item for adjudicators of its project.
 
     :raises Http404: if the user has no role in the project.
@@ -195,13 +195,13 @@ def item_to_adjudicate(user: Person, pk: int | str) -> ReviewItem:
     return access.fetch(rows, user, Action.ADJUDICATE, pk, path="queue__project_id")
 
 
-def event_for_lead(user: Person, pk: int | str) -> ItemEvent:
+def event_for_lead(user: UserOrAnonymous, pk: int | str) -> ItemEvent:
     """Return a flag or escalation for adjudicators of its project; raises as :func:`item_to_adjudicate`."""
     rows = ItemEvent.objects.select_related("assignment__item__queue", "assignment__item__answer")
     return access.fetch(rows, user, Action.ADJUDICATE, pk, path="assignment__item__queue__project_id")
 
 
-def answer_to_override(user: Person, pk: int | str) -> Answer:
+def answer_to_override(user: UserOrAnonymous, pk: int | str) -> Answer:
     """Return an answer for a lead or an assigned expert.
 
     :raises Http404: if the user has no role in the project, or is a reviewer who has not rated the answer.
@@ -211,7 +211,7 @@ def answer_to_override(user: Person, pk: int | str) -> Answer:
     return answer
 
 
-def run_to_override(user: Person, pk: int | str) -> Run:
+def run_to_override(user: UserOrAnonymous, pk: int | str) -> Run:
     """Return a run for a lead, or for an expert who has rated an answer of it; raises as :func:`answer_to_override`."""
     run = _get_or_404(Run.objects.all(), pk)
 
@@ -226,7 +226,7 @@ def run_to_override(user: Person, pk: int | str) -> Run:
     return run
 
 
-def _check_override(user: Person, project_id: int, is_allowed: Callable[[User], bool]) -> None:
+def _check_override(user: UserOrAnonymous, project_id: int, is_allowed: Callable[[User], bool]) -> None:
     if not isinstance(user, User) or not access.roles_in(user, project_id):
         raise Http404
     if not is_allowed(user):

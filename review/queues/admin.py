@@ -19,8 +19,8 @@ from review.models import Draw, ReviewQueue
 class ReviewQueueAdmin(RoleAdmin):
     """Queues; only guideline and deadline can be changed."""
 
-    site_page = "queue"
-    view = change = Action.MANAGE_REVIEW
+    site_url_name = "queue"
+    view_action = change_action = Action.MANAGE_REVIEW
     list_display = ("name", "project", "mode", "reviews_needed", "reveal", "state", "deadline", "page")
     list_filter = ("state", "mode", "project")
     search_fields = ("name",)
@@ -41,7 +41,7 @@ class DrawAdmin(ReadOnlyAdmin):
     """Draws, read-only."""
 
     path = "run__project_id"
-    view = Action.MANAGE_REVIEW
+    view_action = Action.MANAGE_REVIEW
     list_display = ("run", "queue", "strategy", "seed", "frame_size", "planned_after_looking", "created_at")
     list_filter = ("strategy",)
     list_select_related = (f"run__{Run.NAME_RELATION}", "queue")

@@ -31,7 +31,7 @@ from evaluation.runs.exports import count_export, count_figures, download_respon
 from review.agreement.variation import reviewer_consistency
 from review.evidence.answers import record_queue_exposure
 from review.models import Assignment, Draw, ReviewItem, ReviewQueue
-from review.models.queue_spec import ASKED_SETTINGS, MAX_REVIEWS, QueueSpec
+from review.models.queue_spec import CONFIGURABLE_SETTINGS, MAX_REVIEWS, QueueSpec
 from review.queues.access import (
     draw_for_lead,
     leads,
@@ -192,7 +192,7 @@ class QueueViewSet(ViewSet):
         body["metrics"] = metric_names(runs, body["metrics"])
         project, spec = (
             runs[0].project_id,
-            QueueSpec(**{queue_setting.name: body[queue_setting.name] for queue_setting in ASKED_SETTINGS}),
+            QueueSpec(**{queue_setting.name: body[queue_setting.name] for queue_setting in CONFIGURABLE_SETTINGS}),
         )
         return make_queue(
             runs,

@@ -38,7 +38,8 @@ _MIN_WORD_LENGTH = 3
 def _neutral_name(name: str, runs: Sequence[Run], *, hide_system: bool) -> str:
     """Return the given queue name, or the question set and a number.
 
-    :raises DomainError: ``queue_name_tells`` if it contains a strategy, judge or model, or, with hidden systems, a system
+    :raises DomainError: ``queue_name_tells`` if it contains a strategy, judge or model, or, with hidden systems, a
+    system
     or run."""
     if not name.strip():
         number = ReviewQueue.objects.filter(project=runs[0].project_id).count() + 1

@@ -64,7 +64,8 @@ def pick_answers(
 ) -> dict[int, frozenset[int]]:
     """Map each run to its hand-picked answers: those given by primary key and those to the given questions.
 
-    :raises DomainError: ``unknown_keys`` for answers of no run, ``unknown_questions`` for ids without an answer in any run.
+    :raises DomainError: ``unknown_keys`` for answers of no run, ``unknown_questions`` for ids without an answer in any
+    run.
     """
     answers_by_question = answers_to_questions(runs, question_ids)
     answer_set_ids = dict(Answer.objects.filter(pk__in=answers).values_list("pk", "answer_set_id"))

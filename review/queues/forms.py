@@ -20,7 +20,7 @@ from evaluation.messages import numbers
 from evaluation.messages.explanations import explain_refusal
 from evaluation.models import MetricDefinition, Run, User
 from evaluation.specs.form_fields import form_fields, form_values
-from review.models.queue_spec import ASKED_SETTINGS, Distribution, QueueSpec
+from review.models.queue_spec import CONFIGURABLE_SETTINGS, Distribution, QueueSpec
 from review.queues.criteria import metric_weights, select_criteria
 from review.queues.design import DEFAULT_GUESS
 from review.queues.distribution import NamedReviewers, parse_tag_lines, split_list
@@ -51,8 +51,8 @@ def parse_moment(text: str) -> datetime | None:
 
 
 class QueueForm(forms.Form):
-    """Settings of a new queue and choices of runs, criteria and reviewers; the engine checks the rules between fields.
-    ``people`` can be chosen, and ``experts`` are selected at first."""
+    """Settings of a new queue and choices of runs, criteria and reviewers. Creating the queue checks the rules between
+    fields. ``people`` can be chosen, and ``experts`` are selected at first."""
 
     runs = forms.MultipleChoiceField(
         label=_("Further runs"),
@@ -119,7 +119,7 @@ class QueueForm(forms.Form):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.fields |= form_fields(ASKED_SETTINGS)
+        self.fields |= form_fields(CONFIGURABLE_SETTINGS)
         language = get_language() or "en"
         self.run = run
         self._other_runs = {str(other_run.pk): other_run for other_run in other_runs}
@@ -151,8 +151,8 @@ class QueueForm(forms.Form):
         users_by_name = {user.get_username(): user for user in self._people.values()}
         try:
             names_by_tag = parse_tag_lines(self.cleaned_data["fields_of"])
-        except DomainError as refused:
-            raise forms.ValidationError(explain_refusal(refused)) from refused
+        except DomainError as refusal:
+            raise forms.ValidationError(explain_refusal(refusal)) from refusal
         if unknown_names := sorted({name for names in names_by_tag.values() for name in names} - set(users_by_name)):
             raise forms.ValidationError(explain_refusal(DomainError("not_in_project", people=unknown_names)))
         return {tag: [users_by_name[name] for name in names] for tag, names in names_by_tag.items()}
@@ -170,7 +170,7 @@ class QueueForm(forms.Form):
     def parts(self) -> dict[str, list[forms.BoundField]]:
         """Fields of the settings by section of the form."""
         parts: dict[str, list[forms.BoundField]] = {}
-        for queue_setting in ASKED_SETTINGS:
+        for queue_setting in CONFIGURABLE_SETTINGS:
             if queue_setting.form:
                 parts.setdefault(queue_setting.form.part, []).append(self[queue_setting.input_name])
         return parts
@@ -178,7 +178,7 @@ class QueueForm(forms.Form):
     @property
     def spec(self) -> QueueSpec:
         """Settings of a valid form."""
-        return QueueSpec(**form_values(ASKED_SETTINGS, self.cleaned_data))
+        return QueueSpec(**form_values(CONFIGURABLE_SETTINGS, self.cleaned_data))
 
     @property
     def named_reviewers(self) -> NamedReviewers:

@@ -85,7 +85,8 @@ def queue_preview(
     """Draw without storing anything and count the items. Answers that ``params`` marks as certain, because earlier
     draws took them, count only if they still lack ratings.
 
-    :raises DomainError: as :func:`review.statistics.sampling.draw.draw`, ``nothing_picked`` or ``too_few_for_repeats``."""
+    :raises DomainError: as :func:`review.statistics.sampling.draw.draw`, ``nothing_picked`` or
+    ``too_few_for_repeats``."""
     metric_ids = [metric.pk for metric in metrics]
     probabilities: dict[int, list[float]] = {}
     strata, by_run, rotated_draws = 0, {}, []

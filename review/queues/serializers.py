@@ -31,7 +31,7 @@ from evaluation.rest.fields import id_field, optional_text
 from evaluation.specs.rest_fields import SettingsSerializer
 from evaluation.specs.setting import Setting
 from review.models import Draw, ReviewQueue
-from review.models.queue_spec import ASKED_SETTINGS, COLUMNS, MAX_REVIEWS, SETTINGS
+from review.models.queue_spec import COLUMNS, CONFIGURABLE_SETTINGS, MAX_REVIEWS, SETTINGS
 from review.queues.draws import draw_strata
 from review.queues.progress import QueueProgress
 from review.statistics.sampling.member import DrawParams, Strategy
@@ -44,7 +44,7 @@ def strategies() -> list[str]:
 
 
 class DesignBody(SettingsSerializer, StrictSerializer):
-    """How to choose answers. ``fail_below`` and ``share`` belong to ``fails_plus_share``, ``answers`` to
+    """Choice of answers. ``fail_below`` and ``share`` belong to ``fails_plus_share``, ``answers`` to
     ``hand_picked``."""
 
     settings: Iterable[Setting] = [SETTINGS[name] for name in ("strategy", "size", "seed", "fail_below", "share")]
@@ -64,7 +64,7 @@ class QueueBody(DesignBody):
     of the items; one person rates each of the others. ``repeat_share`` of a reviewer's items are shown a second
     time, unmarked."""
 
-    settings = ASKED_SETTINGS
+    settings = CONFIGURABLE_SETTINGS
 
     runs = ListField(child=id_field(), min_length=1, max_length=50)
     metrics = ListField(child=CharField(max_length=100), default=list, max_length=50)

@@ -21,6 +21,6 @@ urlpatterns: list[URLPattern] = [
     path("queues/<int:pk>/items/", views.queue_items, name="queue-items"),
     path("queues/<int:pk>/export/", views.queue_export, name="queue-export"),
     path("queues/<int:pk>/questions/", views.queue_questions, name="queue-questions"),
-    path("queues/<int:pk>/close/", views.queue_set, {"step": close_queue}, name="queue-close"),
-    path("queues/<int:pk>/reopen/", views.queue_set, {"step": reopen_queue}, name="queue-reopen"),
+    path("queues/<int:pk>/close/", views.set_queue_state, {"action": close_queue}, name="queue-close"),
+    path("queues/<int:pk>/reopen/", views.set_queue_state, {"action": reopen_queue}, name="queue-reopen"),
 ]

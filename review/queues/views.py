@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext, ngettext
 
 from evaluation.accounts import access
-from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.access import signed_in_form, signed_in_get, signed_in_post, signed_in_user
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action, Role
@@ -64,7 +64,7 @@ ITEMS_PER_PAGE = 50
 @signed_in_get
 def queue_list(request: HttpRequest) -> HttpResponse:
     """List the queues that the user leads or is a member of, newest first."""
-    user = person(request)
+    user = signed_in_user(request)
     led_projects = set(access.projects_with(user, Action.MANAGE_REVIEW).values_list("pk", flat=True))
     queues = list(visible_queues(user)[:MAX_LISTED])
     member_queue_ids = set(
@@ -73,7 +73,7 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     progress = own_progress_by_queue([queue for queue in queues if queue.pk in member_queue_ids], user)
     counts_by_queue = rating_counts([queue for queue in queues if queue.project_id in led_projects])
     rows = [
-        (queue, progress.get(queue.pk), ratings := counts_by_queue.get(queue.pk), _percent(*ratings or (0, 0)))
+        (queue, progress.get(queue.pk), counts := counts_by_queue.get(queue.pk), _percent(*counts or (0, 0)))
         for queue in queues
     ]
     return render(request, "review/queues/queue_list.html", {"rows": rows, "leads": bool(led_projects)})
@@ -85,8 +85,8 @@ def _percent(given_count: int, needed_count: int) -> int:
 
 @signed_in_get
 def queue(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show a queue: everybody's progress for leads, the own progress for members."""
-    review_queue, user = queue_for_reading(request.user, pk), person(request)
+    """Show a queue: everybody's progress for leads, their own progress for members."""
+    review_queue, user = queue_for_reading(request.user, pk), signed_in_user(request)
     context = {
         "queue": review_queue,
         "metrics": queue_metrics(review_queue),
@@ -99,10 +99,10 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @signed_in_post
-def queue_set(request: HttpRequest, pk: int, step: Callable[..., None]) -> HttpResponse:
+def set_queue_state(request: HttpRequest, pk: int, action: Callable[..., None]) -> HttpResponse:
     """Close or reopen a queue."""
     review_queue = queue_for_lead(request.user, pk)
-    step(review_queue, by=person(request))
+    action(review_queue, by=signed_in_user(request))
     return redirect("queue", review_queue.pk)
 
 
@@ -112,17 +112,17 @@ def queue_people(request: HttpRequest, pk: int) -> HttpResponse:
     return _people_page(request, queue_for_lead(request.user, pk))
 
 
-def _people_action(step: Callable[[HttpRequest, ReviewQueue], str]) -> Callable[[HttpRequest, int], HttpResponse]:
+def _people_action(action: Callable[[HttpRequest, ReviewQueue], str]) -> Callable[[HttpRequest, int], HttpResponse]:
     """Wrap an action on a queue: redirect to its people page, or show there why the action is refused."""
 
     @signed_in_post
-    @wraps(step)
+    @wraps(action)
     def view(request: HttpRequest, pk: int) -> HttpResponse:
         queue = queue_for_lead(request.user, pk)
         try:
-            message = step(request, queue)
-        except DomainError as refused:
-            return _people_page(request, queue, explain_refusal(refused))
+            message = action(request, queue)
+        except DomainError as refusal:
+            return _people_page(request, queue, explain_refusal(refusal))
         messages.success(request, message)
         return redirect("queue-people", queue.pk)
 
@@ -132,21 +132,23 @@ def _people_action(step: Callable[[HttpRequest, ReviewQueue], str]) -> Callable[
 @_people_action
 def queue_reassign(request: HttpRequest, queue: ReviewQueue) -> str:
     """Reassign a reviewer's unrated items to another reviewer."""
-    count = reassign(queue, _posted_user(request, "giver"), _posted_user(request, "taker"), by=person(request)).moved
+    count = reassign(
+        queue, _posted_user(request, "giver"), _posted_user(request, "taker"), by=signed_in_user(request)
+    ).moved
     return ngettext("%(count)d answer changed hands.", "%(count)d answers changed hands.", count) % {"count": count}
 
 
 @_people_action
 def queue_release(request: HttpRequest, queue: ReviewQueue) -> str:
     """Release all items that a reviewer holds."""
-    count = release_all(queue, _posted_user(request, "giver"), by=person(request))
+    count = release_all(queue, _posted_user(request, "giver"), by=signed_in_user(request))
     return ngettext("%(count)d answer given back.", "%(count)d answers given back.", count) % {"count": count}
 
 
 @_people_action
 def queue_extend(request: HttpRequest, queue: ReviewQueue) -> str:
     """Extend all leases of a reviewer."""
-    count = extend_all(queue, _posted_user(request, "giver"), by=person(request))
+    count = extend_all(queue, _posted_user(request, "giver"), by=signed_in_user(request))
     message = ngettext("%(count)d reservation prolonged.", "%(count)d reservations prolonged.", count)
     return message % {"count": count}
 
@@ -154,15 +156,15 @@ def queue_extend(request: HttpRequest, queue: ReviewQueue) -> str:
 @_people_action
 def queue_deadline(request: HttpRequest, queue: ReviewQueue) -> str:
     """Set or remove the deadline."""
-    set_deadline(queue, parse_moment(request.POST.get("deadline", "")), by=person(request))
+    set_deadline(queue, parse_moment(request.POST.get("deadline", "")), by=signed_in_user(request))
     return gettext("The deadline was changed.")
 
 
 @_people_action
 def queue_invite(request: HttpRequest, queue: ReviewQueue) -> str:
     """Add reviewers."""
-    people = list(_newcomers(queue).filter(pk__in=posted_ids(request.POST, "people")))
-    invite_reviewers(queue, people, by=person(request))
+    people = list(_invitable_users(queue).filter(pk__in=posted_ids(request.POST, "people")))
+    invite_reviewers(queue, people, by=signed_in_user(request))
     return gettext("They see the queue on their start page from now on.")
 
 
@@ -174,9 +176,9 @@ def queue_items(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method == "POST":
         people = [member for member in _members(queue) if member.pk in posted_ids(request.POST, "people")]
         try:
-            count = set_item_reviewers(queue, posted_ids(request.POST, "items"), people, by=person(request))
-        except DomainError as refused:
-            error = explain_refusal(refused)
+            count = set_item_reviewers(queue, posted_ids(request.POST, "items"), people, by=signed_in_user(request))
+        except DomainError as refusal:
+            error = explain_refusal(refusal)
         else:
             message = ngettext("%(count)d answer is kept for them.", "%(count)d answers are kept for them.", count)
             messages.success(request, message % {"count": count})
@@ -195,7 +197,7 @@ def queue_questions(request: HttpRequest, pk: int) -> HttpResponse:
 @signed_in_get
 def queue_export(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """Export the items as a file: all ratings for leads, own ratings for members."""
-    queue, user = queue_for_reading(request.user, pk), person(request)
+    queue, user = queue_for_reading(request.user, pk), signed_in_user(request)
     is_lead = leads(user, queue)
     if request.GET.get("format", "csv") not in ITEM_EXPORTS.names:
         raise Http404
@@ -224,23 +226,24 @@ def _lead_context(queue: ReviewQueue, user: User) -> dict[str, Any]:
 
 
 def _people_page(request: HttpRequest, queue: ReviewQueue, error: str = "") -> HttpResponse:
-    """People of a queue by name, never by a figure: progress, pace (if they have rated), and agreement."""
+    """List the people of a queue by name, with progress, pace (if they have rated) and agreement. They are never
+    ranked."""
     members, pace_by_reviewer = queue_progress(queue).reviewers, reviewer_paces(queue)
     names = {member.reviewer.pk: member.reviewer.display_name for member in members}
     context = {
         "queue": queue,
         "people": [(member, pace_by_reviewer.get(member.reviewer.pk)) for member in members],
         "agreement": [(names.get(figures.reviewer_id, "–"), figures) for figures in reviewer_consistency(queue)],
-        "newcomers": list(_newcomers(queue)),
+        "newcomers": list(_invitable_users(queue)),
         "error": error,
     }
     return render(request, "review/queues/people.html", context, status=409 if error else 200)
 
 
 def _items_page(request: HttpRequest, queue: ReviewQueue, error: str) -> HttpResponse:
-    waiting = request.GET.get("waiting", "") == "1"
+    only_waiting = request.GET.get("waiting", "") == "1"
     rows = queue.items.filter(occasion=FIRST_OCCASION).select_related("answer__question").order_by("shuffle_key")
-    if waiting:
+    if only_waiting:
         rows = rows.filter(reserved=True, reservations__isnull=True)
     page_number = parse_int(request.GET.get("page", "1"), 6) or 1
     start = (page_number - 1) * ITEMS_PER_PAGE
@@ -248,15 +251,15 @@ def _items_page(request: HttpRequest, queue: ReviewQueue, error: str) -> HttpRes
     item_ids = list(rows.values_list("pk", flat=True)[start : start + ITEMS_PER_PAGE + 1])
     rows_with_people = rows.prefetch_related("reservations__reviewer", "assignments__reviewer")
     page_rows = list(rows_with_people.filter(pk__in=item_ids))
-    filter_query = "&waiting=1" if waiting else ""
+    filter_query = "&waiting=1" if only_waiting else ""
     context = {
         "queue": queue,
         "rows": page_rows[:ITEMS_PER_PAGE],
         "people": _members(queue),
-        # Only items without a reviewer.
-        "waiting": waiting,
-        "back": f"?page={page_number - 1}{filter_query}" if page_number > 1 else "",
-        "on": f"?page={page_number + 1}{filter_query}" if len(page_rows) > ITEMS_PER_PAGE else "",
+        # Only items that are reserved, but for nobody.
+        "waiting": only_waiting,
+        "previous_url": f"?page={page_number - 1}{filter_query}" if page_number > 1 else "",
+        "next_url": f"?page={page_number + 1}{filter_query}" if len(page_rows) > ITEMS_PER_PAGE else "",
         "error": error,
     }
     return render(request, "review/queues/items.html", context, status=409 if error else 200)
@@ -266,9 +269,9 @@ def _members(queue: ReviewQueue) -> list[User]:
     return list(User.objects.filter(queue_memberships__queue=queue).order_by("username"))
 
 
-def _newcomers(queue: ReviewQueue) -> QuerySet[User]:
-    granted = RoleGrant.objects.filter(project_id=queue.project_id, user__is_active=True).values("user")
-    return User.objects.filter(pk__in=granted).exclude(queue_memberships__queue=queue).order_by("username")
+def _invitable_users(queue: ReviewQueue) -> QuerySet[User]:
+    role_holders = RoleGrant.objects.filter(project_id=queue.project_id, user__is_active=True).values("user")
+    return User.objects.filter(pk__in=role_holders).exclude(queue_memberships__queue=queue).order_by("username")
 
 
 def _posted_user(request: HttpRequest, field: str) -> User:
@@ -288,14 +291,14 @@ MAX_OTHER_RUNS = 20
 def queue_new(request: HttpRequest) -> HttpResponse:
     """Show the form, and create the queue on submit."""
     run = _requested_run(request)
-    posted = request.method == "POST"
-    form = _queue_form(run, request.POST if posted else None)
+    is_post = request.method == "POST"
+    form = _queue_form(run, request.POST if is_post else None)
     error = ""
-    if posted and form.is_valid():
+    if is_post and form.is_valid():
         try:
-            queue = _create_queue(form, person(request))
-        except DomainError as refused:
-            error = explain_refusal(refused)
+            queue = _create_queue(form, signed_in_user(request))
+        except DomainError as refusal:
+            error = explain_refusal(refusal)
         else:
             messages.success(request, gettext("The queue is open. Its members see it on their start page."))
             return redirect("queue", queue.pk)
@@ -322,7 +325,7 @@ class PreviewCard(NamedTuple):
 
     problem: str = ""
     estimate: QueuePreview | None = None
-    time_each: str = ""
+    time_per_reviewer: str = ""
     expected: ExpectedCard | None = None
     half_widths_by_run: Sequence[tuple[str, str]] = ()
     goals: Sequence[GoalRow] = ()
@@ -340,8 +343,8 @@ def _preview_card(form: QueueForm) -> PreviewCard:
         sample_designs = design_samples(runs, metrics, spec.size, form.assumed_error)
         params = _draw_params(form, spec, sample_designs)
         estimate = queue_preview(runs, metrics, spec, reviewers=len(form.people), params=params)
-    except DomainError as refused:
-        return PreviewCard(explain_refusal(refused))
+    except DomainError as refusal:
+        return PreviewCard(explain_refusal(refusal))
     is_stratified, rotation = spec.strategy == Strategy.STRATIFIED, estimate.rotation
     share = spec.share_per_criterion(len(metrics))
     cards = [
@@ -363,7 +366,7 @@ def _preview_card(form: QueueForm) -> PreviewCard:
     has_several_runs = len(cards) > 1
     return PreviewCard(
         estimate=estimate,
-        time_each=numbers.format_duration(max(estimate.seconds_per_reviewer, 60.0)),
+        time_per_reviewer=numbers.format_duration(max(estimate.seconds_per_reviewer, 60.0)),
         expected=None if has_several_runs else cards[0][1],
         half_widths_by_run=[(name, card.half_width if card else "") for name, card in cards]
         if has_several_runs
@@ -388,8 +391,10 @@ def _criteria_sentence(metrics: Sequence[MetricDefinition], estimate: QueuePrevi
 
 def _draw_params(form: QueueForm, spec: QueueSpec, designs: Mapping[int, SampleDesign]) -> dict[int, DrawParams]:
     is_hand_picked = spec.strategy == Strategy.HAND_PICKED
-    keys = answers_to_questions(form.chosen_runs, form.cleaned_data["questions"]) if is_hand_picked else None
-    return draw_params_by_run(designs, spec, keys)
+    answer_ids_by_run = (
+        answers_to_questions(form.chosen_runs, form.cleaned_data["questions"]) if is_hand_picked else None
+    )
+    return draw_params_by_run(designs, spec, answer_ids_by_run)
 
 
 def _requested_run(request: HttpRequest) -> Run:

@@ -1,4 +1,4 @@
-"""Parse the forms of reviewers and leads into ratings, changes and decisions; word refusals with metric titles."""
+"""Parse the forms of reviewers and leads into ratings, changes and decisions, and explain refused forms."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from review.evidence.rating_input import PartVerdict, RatingInput, RatingUpdate,
 from review.models import QueueMetric
 
 
-def refusal_sentence(refused: DomainError, metrics: Iterable[MetricDefinition]) -> str:
-    """Sentence of a refusal, with titles in place of metric names."""
+def refusal_sentence(error: DomainError, metrics: Iterable[MetricDefinition]) -> str:
+    """Message of a refused form, with titles in place of metric names."""
     language = get_language() or "en"
     titles = {metric.name: str(metric.title.get(language) or metric.name) for metric in metrics}
-    params = dict(refused.params)
+    params = dict(error.params)
     if isinstance(metric_name := params.get("metric"), str):
         params["metric"] = titles.get(metric_name, metric_name)
     if isinstance(metric_names := params.get("metrics"), list | tuple):
         params["metrics"] = [titles.get(str(name), str(name)) for name in metric_names]
-    return explain_refusal(DomainError(refused.code, **params))
+    return explain_refusal(DomainError(error.code, **params))
 
 
-def refused_metrics(refused: DomainError) -> tuple[str, ...]:
-    """Names of the metrics that a refusal is about."""
-    metric, metrics = refused.params.get("metric"), refused.params.get("metrics")
+def refused_metrics(error: DomainError) -> tuple[str, ...]:
+    """Return the names of the metrics that a refusal is about."""
+    metric, metrics = error.params.get("metric"), error.params.get("metrics")
     if isinstance(metrics, list | tuple):
         return tuple(map(str, metrics))
     return (metric,) if isinstance(metric, str) else ()
@@ -46,22 +46,23 @@ MAX_ACTIVE_MS = 24 * 3600 * 1000
 
 
 def read_rating_inputs(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, RatingInput]:
-    """Parse the ratings of a form by metric name. Text that is no number or label becomes an empty value, which the
-    engine refuses with the metric's name."""
+    """Parse the ratings of a form by metric name.
+
+    Text that is no number or label becomes an empty value, so that submitting is refused with the metric's name."""
     inputs = {}
-    for row in metrics:
-        name = row.metric.name
+    for queue_metric in metrics:
+        name = queue_metric.metric.name
         text = data.get(f"value:{name}", "").strip()
         if data.get(f"cannot:{name}"):
             text = CANNOT_JUDGE
         if text == CANNOT_JUDGE:
             inputs[name] = RatingInput(cannot_judge=True, reason_code=data.get(f"why:{name}", ""))
-        elif is_rated_by_parts(row.metric):
+        elif is_rated_by_parts(queue_metric.metric):
             parts = read_parts(data, name)
             if parts or data.get(f"parts:{name}") == "none":
                 inputs[name] = RatingInput(parts=parts)
         elif text:
-            inputs[name] = _parse_value(text, labelled=bool(row.metric.read_scale().labels))
+            inputs[name] = _parse_value(text, labelled=bool(queue_metric.metric.read_scale().labels))
     return inputs
 
 
@@ -84,14 +85,16 @@ def read_parts(data: QueryDict, metric: str) -> tuple[PartVerdict, ...]:
     )
 
 
-def read_changes(data: QueryDict, metrics: Sequence[QueueMetric], *, keep: bool) -> dict[str, RatingUpdate]:
-    """Parse new values and reasons of the reveal form; with ``keep`` only the reasons."""
+def read_changes(data: QueryDict, metrics: Sequence[QueueMetric], *, reasons_only: bool) -> dict[str, RatingUpdate]:
+    """Parse new values and reasons of the reveal form, or the reasons only."""
     changes = {}
-    for row in metrics:
-        name = row.metric.name
-        text = "" if keep else data.get(f"value:{name}", "").strip()
-        value_input = _parse_value(text, labelled=bool(row.metric.read_scale().labels)) if text else RatingInput()
-        parts = read_parts(data, name) if not keep and is_rated_by_parts(row.metric) else ()
+    for queue_metric in metrics:
+        name = queue_metric.metric.name
+        text = "" if reasons_only else data.get(f"value:{name}", "").strip()
+        value_input = (
+            _parse_value(text, labelled=bool(queue_metric.metric.read_scale().labels)) if text else RatingInput()
+        )
+        parts = read_parts(data, name) if not reasons_only and is_rated_by_parts(queue_metric.metric) else ()
         reason, comment = data.get(f"reason:{name}", ""), data.get(f"comment:{name}", "").strip()
         if text or reason or comment or parts:
             changes[name] = RatingUpdate(value_input.value, value_input.label, reason, comment, parts)
@@ -100,13 +103,18 @@ def read_changes(data: QueryDict, metrics: Sequence[QueueMetric], *, keep: bool)
 
 def typed_fields(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, dict[str, str]]:
     """Typed value, reason and comment of each metric, to show a refused form again."""
-    parts = ("value", "reason", "comment")
-    return {row.metric.name: {part: data.get(f"{part}:{row.metric.name}", "") for part in parts} for row in metrics}
+    field_names = ("value", "reason", "comment")
+    return {
+        queue_metric.metric.name: {
+            field_name: data.get(f"{field_name}:{queue_metric.metric.name}", "") for field_name in field_names
+        }
+        for queue_metric in metrics
+    }
 
 
 def draft_payload(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, Any]:
     """Draft that restores the form as it was left."""
-    values = {name: entry.as_json() for name, entry in read_rating_inputs(data, metrics).items()}
+    values = {name: rating_input.as_json() for name, rating_input in read_rating_inputs(data, metrics).items()}
     return {"values": values, "comment": data.get("comment", ""), "suggestion": data.get("suggestion", "")}
 
 
@@ -183,7 +191,7 @@ class DecisionInput(NamedTuple):
 
 
 def read_decision(data: QueryDict) -> DecisionInput:
-    """Parse a decision. Text that is no number gives neither value nor label, which the engine refuses.
+    """Parse a decision. Text that is no number gives neither value nor label, so that storing the decision is refused.
 
     :raises Http404: for an unknown metric."""
     metric = MetricDefinition.objects.filter(pk=parse_int(data.get("metric", "")) or 0).first()
@@ -196,13 +204,13 @@ def read_decision(data: QueryDict) -> DecisionInput:
 def read_decisions(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, DecisionInput]:
     """Parse the decisions of a dispute by metric. The reason is the metric's own, else the common one."""
     decisions = {}
-    for row in metrics:
-        name = row.metric.name
+    for queue_metric in metrics:
+        name = queue_metric.metric.name
         entered = data.get(f"value:{name}", "").strip()
         if entered:
             reason = data.get(f"reason:{name}", "").strip() or data.get("reason", "")
             seen_seq = parse_int(data.get(f"seen:{name}", ""))
-            decisions[name] = _decision(row.metric, entered, reason, -1 if seen_seq is None else seen_seq)
+            decisions[name] = _decision(queue_metric.metric, entered, reason, -1 if seen_seq is None else seen_seq)
     return decisions
 
 

@@ -26,8 +26,8 @@ MAX_SAMPLES_IN_MESSAGE = 10
 
 
 class FileSampling(StrEnum):
-    """How the answers of a file were sampled. ``unknown`` samples are never used for corrections and never mixed with
-    ratings of known probability."""
+    """Sampling of a file's answers. ``unknown`` samples are never used for corrections and never mixed with ratings of
+    known probability."""
 
     ALL = "all"
     UNIFORM = "uniform"

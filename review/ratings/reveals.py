@@ -323,7 +323,8 @@ def rate_again(
 ) -> FinaliseResult:
     """Store new final ratings for values that differ from the current ones. Agreement still uses the first ratings.
 
-    :raises DomainError: ``not_yours``, ``not_finished``, ``queue_closed``, ``metrics_unknown``, ``adjudicated_already``,
+    :raises DomainError: ``not_yours``, ``not_finished``, ``queue_closed``, ``metrics_unknown``,
+    ``adjudicated_already``,
     ``bad_key``, or as :func:`finalise` for a change."""
     check_sender(assignment, by, idempotency_key)
     with transaction.atomic():

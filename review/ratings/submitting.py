@@ -178,7 +178,8 @@ def submit(
     every metric that has none of its own; ``suggestion`` is the expert's own answer. A submit after the lease expired
     counts unless another reviewer took the slot.
 
-    :raises DomainError: ``slot_taken`` or ``queue_closed`` (the values are kept as draft), ``already_rated``, ``not_held``,
+    :raises DomainError: ``slot_taken`` or ``queue_closed`` (the values are kept as draft), ``already_rated``,
+    ``not_held``,
     ``not_yours``, ``bad_key``, ``metrics_missing``, ``metrics_unknown``, or as
     :meth:`review.evidence.rating_input.RatingInput.check` and :func:`review.evidence.rating_input.with_figures`."""
     check_sender(assignment, by, idempotency_key)
@@ -198,8 +199,8 @@ def submit(
             if not result.repeated:
                 _store_suggestion(result, suggestion)
             return result
-    except DomainError as refused:
-        if refused.code in {"slot_taken", "queue_closed"}:
+    except DomainError as error:
+        if error.code in {"slot_taken", "queue_closed"}:
             write_draft(assignment, draft_from_inputs(values, comment, suggestion))
         raise
 

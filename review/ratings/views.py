@@ -18,7 +18,7 @@ from django.utils.translation import get_language, gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.access import signed_in_form, signed_in_get, signed_in_post, signed_in_user
 from evaluation.core.errors import DomainError, UnknownName
 from evaluation.messages.explanations import explain_refusal
 from review.evidence.rating_input import RatingUpdate
@@ -63,12 +63,12 @@ def next_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the item to rate now without a redirect (the script sets the address bar), or say why there is none."""
     queue = queue_for_rating(request.user, pk)
     try:
-        assignment = next_assignment(queue, person(request))
-    except DomainError as refused:
-        return render(request, "review/ratings/waiting.html", {"queue": queue, "reason": explain_refusal(refused)})
+        assignment = next_assignment(queue, signed_in_user(request))
+    except DomainError as refusal:
+        return render(request, "review/ratings/waiting.html", {"queue": queue, "reason": explain_refusal(refusal)})
     if assignment is not None:
         return _item_page(request, assignment)
-    user = person(request)
+    user = signed_in_user(request)
     progress = own_progress(queue, user)
     return render(
         request,
@@ -83,7 +83,7 @@ def next_item(request: HttpRequest, pk: int) -> HttpResponse:
 def prefetch_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Lease and render the next card in advance; 204 if there is none."""
     current = own_assignment(request.user, pk)
-    following = prefetch_assignment(current.item.queue, person(request), current)
+    following = prefetch_assignment(current.item.queue, signed_in_user(request), current)
     if following is None:
         return HttpResponse(status=204)
     return _item_page(request, own_assignment(request.user, following.pk, with_card=True), prefetched=True)
@@ -115,13 +115,13 @@ def submit_item(request: HttpRequest, pk: int) -> HttpResponse:
             assignment,
             read_rating_inputs(request.POST, metrics),
             idempotency_key=request.POST.get("form_key", ""),
-            by=person(request),
+            by=signed_in_user(request),
             active_ms=read_active_ms(request.POST),
             comment=request.POST.get("comment", ""),
             suggestion=request.POST.get("suggestion", ""),
         )
-    except DomainError as refused:
-        return _refused_page(request, assignment, refused)
+    except DomainError as refusal:
+        return _refused_page(request, assignment, refusal)
     if submitted.stale:
         messages.warning(request, gettext("The item was withdrawn meanwhile. Your rating is kept for what you saw."))
     if submitted.reveal:
@@ -173,16 +173,16 @@ def undo_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Reopen the last item."""
     assignment = own_assignment(request.user, pk)
     try:
-        undo(assignment, by=person(request))
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+        undo(assignment, by=signed_in_user(request))
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
         return redirect("review-next", assignment.item.queue_id)
     return redirect("review-item", assignment.pk)
 
 
 def _reveal_page(request: HttpRequest, assignment: Assignment, **form_values: Any) -> HttpResponse:
     """Render the reveal, with ``form_values`` of a refused form. From here on the first rating cannot be undone."""
-    user, comparisons = person(request), reveal(assignment)
+    user, comparisons = signed_in_user(request), reveal(assignment)
     progress = own_progress(assignment.item.queue, user)
     page = reveal_page(
         build_card(assignment, get_language() or "en"), comparisons, progress, user_keys(user), **form_values
@@ -195,13 +195,13 @@ def finalise_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep or change the rating, then go on to the next item."""
     assignment = own_assignment(request.user, pk)
     metrics = item_metrics(assignment.item)
-    changes = read_changes(request.POST, metrics, keep=request.POST.get("decision") != "change")
+    changes = read_changes(request.POST, metrics, reasons_only=request.POST.get("decision") != "change")
     try:
-        finalise(assignment, changes, by=person(request), active_ms=read_active_ms(request.POST))
-    except DomainError as refused:
-        error = refusal_sentence(refused, [row.metric for row in metrics])
+        finalise(assignment, changes, by=signed_in_user(request), active_ms=read_active_ms(request.POST))
+    except DomainError as refusal:
+        error = refusal_sentence(refusal, [row.metric for row in metrics])
         # A refusal never shows the judge to somebody who has not seen it.
-        if refused.code not in INLINE_REFUSALS or assignment.revealed_at is None:
+        if refusal.code not in INLINE_REFUSALS or assignment.revealed_at is None:
             messages.error(request, error)
             return redirect("review-item", assignment.pk)
         entered = typed_fields(request.POST, metrics)
@@ -234,15 +234,15 @@ def rate_item_again(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         return _rerate_page(request, assignment)
     metrics = item_metrics(assignment.item)
-    changes, key = read_changes(request.POST, metrics, keep=False), request.POST.get("form_key", "")
+    changes, key = read_changes(request.POST, metrics, reasons_only=False), request.POST.get("form_key", "")
     active_ms = read_active_ms(request.POST)
     try:
-        result = rate_again(assignment, changes, by=person(request), idempotency_key=key, active_ms=active_ms)
-    except DomainError as refused:
-        if refused.code == "queue_closed":
-            messages.error(request, explain_refusal(refused))
+        result = rate_again(assignment, changes, by=signed_in_user(request), idempotency_key=key, active_ms=active_ms)
+    except DomainError as refusal:
+        if refusal.code == "queue_closed":
+            messages.error(request, explain_refusal(refusal))
             return redirect("my-ratings")
-        error, entered = refusal_sentence(refused, [row.metric for row in metrics]), typed_fields(request.POST, metrics)
+        error, entered = refusal_sentence(refusal, [row.metric for row in metrics]), typed_fields(request.POST, metrics)
         return _rerate_page(
             request, assignment, entered=entered, entered_parts=_changed_parts(changes), form_key=key, error=error
         )
@@ -268,14 +268,14 @@ def _changed_parts(changes: Mapping[str, RatingUpdate]) -> EnteredParts:
 @signed_in_form
 def keys(request: HttpRequest) -> HttpResponse:
     """Choose keys from the list, reset them, or switch single keys off."""
-    user = person(request)
+    user = signed_in_user(request)
     if request.method != "POST":
         return _keys_page(request, {})
     keymap = {} if "usual" in request.POST else _posted_keys(request.POST)
     try:
         user.keymap = checked_keys(keymap)
-    except DomainError as refused:
-        return _keys_page(request, keymap, explain_refusal(refused))
+    except DomainError as refusal:
+        return _keys_page(request, keymap, explain_refusal(refusal))
     user.keys_off = "off" in request.POST
     user.save(update_fields=["keymap", "keys_off"])
     messages.success(request, gettext("Your keys are kept."))
@@ -285,14 +285,14 @@ def keys(request: HttpRequest) -> HttpResponse:
 @signed_in_post
 def switch_keys(request: HttpRequest) -> HttpResponse:
     """Switch single keys off or on from the screen's help."""
-    user = person(request)
+    user = signed_in_user(request)
     user.keys_off = request.POST.get("off") == "1"
     user.save(update_fields=["keys_off"])
     return HttpResponse(status=204)
 
 
 def _keys_page(request: HttpRequest, entered: dict[str, str], error: str = "") -> HttpResponse:
-    user = person(request)
+    user = signed_in_user(request)
     context = {"rows": chosen_keys(user, entered), "codes": KEY_LABELS, "off": user.keys_off, "error": error}
     return render(request, "review/ratings/keys.html", context, status=409 if error else 200)
 
@@ -326,7 +326,11 @@ def _item_page(
     prefetched: bool = False,
 ) -> HttpResponse:
     """Render the screen of an item, with its stored draft unless another is given."""
-    user, queue, item_card = person(request), assignment.item.queue, build_card(assignment, get_language() or "en")
+    user, queue, item_card = (
+        signed_in_user(request),
+        assignment.item.queue,
+        build_card(assignment, get_language() or "en"),
+    )
     progress = own_progress(queue, user)
     page = review_page(
         item_card,
@@ -342,25 +346,25 @@ def _item_page(
     return render(request, "review/ratings/review.html", {"page": page}, status=status)
 
 
-def _pass_on(request: HttpRequest, pk: int, step: Callable[[Assignment], object], message: str = "") -> HttpResponse:
+def _pass_on(request: HttpRequest, pk: int, action: Callable[[Assignment], object], message: str = "") -> HttpResponse:
     """Leave the item without a rating, and go on to the next one."""
     assignment = own_assignment(request.user, pk)
     try:
-        step(assignment)
-    except DomainError as refused:
-        messages.error(request, explain_refusal(refused))
+        action(assignment)
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
     else:
         if message:
             messages.success(request, message)
     return _next_response(request, assignment.item.queue)
 
 
-def _no_content(step: Callable[[], object]) -> HttpResponse:
+def _no_content(action: Callable[[], object]) -> HttpResponse:
     """Run a step: 204, or 409 with the reason if it is refused."""
     try:
-        step()
-    except DomainError as refused:
-        return HttpResponse(explain_refusal(refused), status=409, content_type="text/plain; charset=utf-8")
+        action()
+    except DomainError as refusal:
+        return HttpResponse(explain_refusal(refusal), status=409, content_type="text/plain; charset=utf-8")
     return HttpResponse(status=204)
 
 
@@ -368,7 +372,7 @@ def _next_response(request: HttpRequest, queue: ReviewQueue) -> HttpResponse:
     """Redirect to the next item of the queue, or describe it as JSON for the script."""
     if not _wants_json(request):
         return redirect("review-next", queue.pk)
-    user = person(request)
+    user = signed_in_user(request)
     try:
         following = next_assignment(queue, user)
     except DomainError:

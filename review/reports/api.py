@@ -23,7 +23,7 @@ from rest_framework.serializers import (
     ValidationError,
 )
 
-from evaluation.accounts.access import MAX_ID, Person, fetch, projects_with
+from evaluation.accounts.access import MAX_ID, UserOrAnonymous, fetch, projects_with
 from evaluation.core.roles import Action
 from evaluation.formats.export import ExportFile
 from evaluation.formats.records import NATIVE, form_names
@@ -112,7 +112,7 @@ class AssumptionBody(StrictSerializer):
     accepted = BooleanField()
 
 
-def run_to_assume(user: Person, pk: int) -> Run:
+def run_to_assume(user: UserOrAnonymous, pk: int) -> Run:
     return fetch(Run.objects.all(), user, Action.OVERRIDE, pk)
 
 

@@ -43,23 +43,23 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
     header = report.header
     if gate is not None:
         yield from gate_block(gate, gate_line(gate))
-    yield f"### {escaped(header.name)}"
+    yield f"### {escape_markdown(header.name)}"
     yield ""
     facts = [header.question_set, header.system, header.profile, ", ".join(header.judges) or _("no judge")]
     facts += [f"{entry.title}: {entry.text(value)}" for entry, value in section_facts(RUN, report, Output.MARKDOWN)]
-    yield " · ".join(escaped(fact) for fact in facts)
+    yield " · ".join(escape_markdown(fact) for fact in facts)
     for sentence in verdict_of(report).sentences:
         yield ""
-        yield escaped(sentence)
+        yield escape_markdown(sentence)
     if header.baseline_judged:
         yield ""
         yield _("The judge is the offline baseline: it compares words and understands nothing.")
     if header.reason:
         yield ""
-        yield "> " + escaped(missing_headline_reason(report))
-    for doubt in report.doubts:
+        yield "> " + escape_markdown(missing_headline_reason(report))
+    for judge_warning in report.doubts:
         yield ""
-        yield "> ⚠️ " + escaped(explain_judge_warning(doubt.code, doubt.params))
+        yield "> ⚠️ " + escape_markdown(explain_judge_warning(judge_warning.code, judge_warning.params))
     for licence in report.licences:
         yield ""
         licence_text = _("Licence of %(judge)s on %(metric)s: %(state)s.") % {
@@ -67,11 +67,11 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
             "metric": licence.metric,
             "state": licence_state(licence),
         }
-        yield "> " + escaped(f"{licence_text} {licence_reason(licence)}")
+        yield "> " + escape_markdown(f"{licence_text} {licence_reason(licence)}")
     if report.removed:
         names = ", ".join(answer.question_id for answer in report.removed)
         yield ""
-        yield "> " + escaped(f"{_('Taken out of all means, because a lead upheld a flag:')} {names}")
+        yield "> " + escape_markdown(f"{_('Taken out of all means, because a lead upheld a flag:')} {names}")
     yield ""
     yield from _overall(report)
     yield from _metrics(report)
@@ -83,7 +83,7 @@ def gate_block(gate: Gate, line: str) -> Iterator[str]:
     """Line of the gate with the sign of its verdict, then its reasons."""
     yield f"**{SIGNS[gate.verdict]} {line}**"
     yield ""
-    yield from (f"- {escaped(reason)}" for reason in gate_reasons(gate))
+    yield from (f"- {escape_markdown(reason)}" for reason in gate_reasons(gate))
     yield ""
 
 
@@ -105,7 +105,10 @@ def _overall(report: Report) -> Iterator[str]:
         for entry, figure in overall_figures(report, Output.MARKDOWN)
     ]
     facts = section_facts(OVERALL, report, Output.MARKDOWN)
-    rows += [(f"**{escaped(str(entry.title))}**", escaped(entry.text(value)), DASH, "") for entry, value in facts]
+    rows += [
+        (f"**{escape_markdown(str(entry.title))}**", escape_markdown(entry.text(value)), DASH, "")
+        for entry, value in facts
+    ]
     yield from table((_("overall score"), _("value"), _("95% interval, questions like these"), ""), rows)
     overall = report.overall
     answers = {"reviewed": overall.reviewed_answers, "answers": overall.answers}
@@ -115,20 +118,23 @@ def _overall(report: Report) -> Iterator[str]:
 
 def _metrics(report: Report) -> Iterator[str]:
     columns = [*METRICS.entries(Output.MARKDOWN), *COVERAGE.entries(Output.MARKDOWN)]
-    rows = ((escaped(line.report_name), *cells(columns, line)) for line in report.metrics)
-    yield from table((_("metric"), *(escaped(str(entry.title)) for entry in columns)), rows)
+    rows = ((escape_markdown(line.report_name), *cells(columns, line)) for line in report.metrics)
+    yield from table((_("metric"), *(escape_markdown(str(entry.title)) for entry in columns)), rows)
 
 
 def _categories(report: Report) -> Iterator[str]:
     if columns := BY_CATEGORY.entries(Output.MARKDOWN):
-        rows = ((escaped(line.name) or DASH, *cells(columns, line)) for line in report.categories)
-        yield from table((_("category"), *(escaped(str(entry.title)) for entry in columns)), rows)
+        rows = ((escape_markdown(line.name) or DASH, *cells(columns, line)) for line in report.categories)
+        yield from table((_("category"), *(escape_markdown(str(entry.title)) for entry in columns)), rows)
 
 
 def cells(columns: Sequence[Entry[Row]], row: Row) -> list[str]:
     """Cells of a row: a figure's value or reason, otherwise text."""
     values = ((entry, entry.read(row)) for entry in columns)
-    return [value_cell(value) if isinstance(value, Figure) else escaped(entry.text(value)) for entry, value in values]
+    return [
+        value_cell(value) if isinstance(value, Figure) else escape_markdown(entry.text(value))
+        for entry, value in values
+    ]
 
 
 def _worst(report: Report) -> Iterator[str]:
@@ -138,11 +144,13 @@ def _worst(report: Report) -> Iterator[str]:
     yield ""
     for line in report.worst[:WORST_COUNT]:
         text = " ".join(line.answer.question.split())
-        short = text if len(text) <= MAX_QUESTION_CHARACTERS else f"{text[: MAX_QUESTION_CHARACTERS - 1]}…"
+        short_question = text if len(text) <= MAX_QUESTION_CHARACTERS else f"{text[: MAX_QUESTION_CHARACTERS - 1]}…"
         detail = AnswerDetail(line)
-        first, *remaining = ((entry, entry.text(entry.read(detail), 2)) for entry in ANSWERS.entries(Output.MARKDOWN))
-        parts = [f"{first[1]} {escaped(short)} ({escaped(line.answer.question_id)})"]
-        parts += [escaped(f"{entry.title} {text}") for entry, text in remaining]
+        score_entry, *other_entries = (
+            (entry, entry.text(entry.read(detail), 2)) for entry in ANSWERS.entries(Output.MARKDOWN)
+        )
+        parts = [f"{score_entry[1]} {escape_markdown(short_question)} ({escape_markdown(line.answer.question_id)})"]
+        parts += [escape_markdown(f"{entry.title} {text}") for entry, text in other_entries]
         yield "- " + " · ".join(parts)
     yield ""
     yield "</details>"
@@ -159,7 +167,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
 def value_cell(figure: Figure) -> str:
     """A figure's value to three decimals, or the reason for its absence."""
     if figure.value is None:
-        return f"– {escaped(why_withheld(figure))}" if figure.n or figure.extra else "–"
+        return f"– {escape_markdown(why_withheld(figure))}" if figure.n or figure.extra else "–"
     return f"{figure.value:.3f}"
 
 
@@ -167,6 +175,6 @@ def interval_cell(figure: Figure) -> str:
     return "–" if figure.low is None or figure.high is None else f"{figure.low:.3f} – {figure.high:.3f}"
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Escape Markdown, HTML and mentions."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("@", "@\N{ZERO WIDTH SPACE}")

@@ -25,7 +25,7 @@ from evaluation.formats.label_studio import Control, build_task, labelling_confi
 from evaluation.messages.explanations import explain_reason
 from evaluation.models import Answer, Run, User
 from review.evidence.effective import EffectiveValue, effective_values
-from review.evidence.scorers import Key
+from review.evidence.scorers import AnswerMetricKey
 from review.evidence.seals import readable
 from review.models import Rating, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
@@ -110,7 +110,7 @@ def _facts(item: ReviewItem, queue: ReviewQueue, reviewer: User | None) -> dict[
     }
 
 
-def _values(items: Any) -> dict[tuple[int, Key], tuple[str, EffectiveValue]]:
+def _values(items: Any) -> dict[tuple[int, AnswerMetricKey], tuple[str, EffectiveValue]]:
     """Map run and key to metric name and effective value."""
     by_run: dict[Run, set[int]] = {}
     for item in items:

@@ -16,7 +16,7 @@ from evaluation.metrics.hallucination_flags import AVOIDANCE, FORBIDDEN_NAME, UN
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import PassResult, PassVerdict, band_of, cell_of, has_passing, pass_or_fail
 from evaluation.profiles.per_answer import AnswerOverall
-from evaluation.profiles.spec import FLAGS, OVERALL, DiagnosisTable, ProfileSpec, ScoreBand, TableCell
+from evaluation.profiles.spec import FLAGS_METRIC, OVERALL, DiagnosisTable, ProfileSpec, ScoreBand, TableCell
 from evaluation.scoring.scores import counting_scores
 from review.evidence.answers import RunAnswer
 from review.reports.estimates import OverallScores
@@ -125,7 +125,9 @@ def flags_of(run: Run, profile: ProfileSpec) -> Flags:
     """Flags by answer. One query; none for profiles without automatic failures."""
     if not profile.automatic_failures:
         return {}
-    rows = counting_scores(run).filter(metric__name=FLAGS, status=Status.SCORED).values_list("answer_id", "detail")
+    rows = (
+        counting_scores(run).filter(metric__name=FLAGS_METRIC, status=Status.SCORED).values_list("answer_id", "detail")
+    )
     kinds = (UNKNOWN_PHONE, FORBIDDEN_NAME, AVOIDANCE)
     return {pk: frozenset(kind for kind in kinds if detail.get(kind)) for pk, detail in rows}
 
@@ -144,7 +146,7 @@ def answer_verdicts(
             value = metric.values[index]
             if name in profile.thresholds and value.status in {Status.SCORED, Status.FAILED}:
                 values[name] = value.value
-        flagged = side.metrics.get(FLAGS)
+        flagged = side.metrics.get(FLAGS_METRIC)
         lost = flagged is not None and flagged.values[index].status is Status.FAILED
         verdicts.append(pass_or_fail(profile, values, flags.get(answer.answer_id, frozenset()), flags_unavailable=lost))
     return verdicts

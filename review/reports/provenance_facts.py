@@ -123,7 +123,7 @@ def _preflight_fact(preflight: PinnedJudge) -> Fact:
     return Fact(gettext("Preflight"), " · ".join(parts), preflight.judge_hash[:HASH_SHOWN])
 
 
-def response_format_title(rung: str) -> str:
+def response_format_title(response_format: str) -> str:
     """Response format that the judge is asked for, in words."""
     titles = {
         ResponseFormat.JSON_SCHEMA: gettext("strict JSON schema"),
@@ -131,7 +131,7 @@ def response_format_title(rung: str) -> str:
         ResponseFormat.JSON_OBJECT: gettext("JSON object"),
         ResponseFormat.TEXT: gettext("last line of the text"),
     }
-    return titles[ResponseFormat(rung)] if rung else ""
+    return titles[ResponseFormat(response_format)] if response_format else ""
 
 
 def _embedding_facts(source: Provenance) -> Iterator[Fact]:

@@ -102,16 +102,20 @@ class RepairedRetrieval:
 class ReviewFeature(Feature):
     """Extensions of reports and comparisons.
 
-    ``retrieval`` corrects a run's figures. ``repaired`` corrects those of one run, or of the first minus the second,
-    for questions like these."""
+    ``corrected_retrieval`` corrects a run's figures. ``repaired_retrieval`` corrects those of one run, or of the first
+    minus the second, for questions like these."""
 
-    retrieval: Callable[[Run], CorrectedRetrieval | None] | None = None
-    repaired: Callable[[Sequence[Run]], RepairedRetrieval | None] | None = None
+    corrected_retrieval: Callable[[Run], CorrectedRetrieval | None] | None = None
+    repaired_retrieval: Callable[[Sequence[Run]], RepairedRetrieval | None] | None = None
 
 
 def corrected_retrieval(run: Run) -> CorrectedRetrieval | None:
     """Corrected retrieval figures of the run, or ``None`` if no feature corrects them."""
-    hooks = (feature.retrieval for feature in features() if isinstance(feature, ReviewFeature) and feature.retrieval)
+    hooks = (
+        feature.corrected_retrieval
+        for feature in features()
+        if isinstance(feature, ReviewFeature) and feature.corrected_retrieval
+    )
     return next((corrected for hook in hooks if (corrected := hook(run))), None)
 
 
@@ -129,7 +133,11 @@ def repaired_difference(run: Run, baseline: Run, corrected: CorrectedRetrieval |
 
 def repaired_retrieval(*runs: Run) -> RepairedRetrieval | None:
     """Corrected figures for questions like these, of one run or of the first minus the second."""
-    hooks = (feature.repaired for feature in features() if isinstance(feature, ReviewFeature) and feature.repaired)
+    hooks = (
+        feature.repaired_retrieval
+        for feature in features()
+        if isinstance(feature, ReviewFeature) and feature.repaired_retrieval
+    )
     return next((repaired for hook in hooks if (repaired := hook(runs))), None)
 
 

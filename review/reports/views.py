@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 
 from evaluation.accounts import access
-from evaluation.accounts.access import person, roles_anywhere, signed_in_get, signed_in_post
+from evaluation.accounts.access import roles_anywhere, signed_in_get, signed_in_post, signed_in_user
 from evaluation.core.errors import NotReady
 from evaluation.core.roles import Action, is_allowed
 from evaluation.formats.export import ExportFile
@@ -46,7 +46,7 @@ NEWEST = 6
 @signed_in_get
 def home(request: HttpRequest) -> HttpResponse:
     """Show pending tasks and the newest runs of the user's projects. Rules-only runs fold into judged ones."""
-    user = person(request)
+    user = signed_in_user(request)
     roles = roles_anywhere(user)
     runs = None
     if is_allowed(roles, Action.VIEW):
@@ -91,7 +91,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     actions = run_actions(run.state, access.roles_in(request.user, run.project_id), failed_units=bool(counts.failed))
     page = run_page(cached_figures.value.report, actions, live_progress, cached_figures.value.plan)
     record_answer_exposure(request.user, page.answers_shown, "run page")
-    return render(request, "review/reports/run.html", {"page": page, "kept": cached_figures})
+    return render(request, "review/reports/run.html", {"page": page, "cached_value": cached_figures})
 
 
 @signed_in_post
@@ -100,7 +100,7 @@ def run_assume(request: HttpRequest, pk: int) -> HttpResponse:
     run = access.fetch(Run.objects.all(), request.user, Action.OVERRIDE, pk)
     if (accepted := request.POST.get("accepted")) not in {"0", "1"}:
         return HttpResponseBadRequest()
-    set_acceptance(run, accepted=accepted == "1", by=person(request))
+    set_acceptance(run, accepted=accepted == "1", by=signed_in_user(request))
     return redirect("run", pk=run.pk)
 
 
@@ -126,7 +126,7 @@ def run_report(request: HttpRequest, pk: int) -> HttpResponseBase:
     run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
     if (format_name := request.GET.get("format", "html")) not in REPORT_EXPORTS.names:
         raise Http404
-    export_use = count_export(person(request))
+    export_use = count_export(signed_in_user(request))
     try:
         with refund_if_later(export_use):
             export = _brief_report(run, format_name) if format_name in BRIEF else report_file(run, format_name)
@@ -157,7 +157,7 @@ def run_records(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     run = access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk)
     if (form := request.GET.get("form", NATIVE)) not in form_names():
         raise Http404
-    count_export(person(request))
+    count_export(signed_in_user(request))
     record_exposure(request.user, run, "records")
     return download_response(export_records(run, form))
 

@@ -61,13 +61,13 @@ def share_interval(figure: Interval) -> str:
 
 
 @register.filter
-def at(counts: Mapping[str, int], key: str) -> int:
+def lookup(counts: Mapping[str, int], key: str) -> int:
     """Look up a count by a variable key."""
     return counts[key]
 
 
 @register.filter
-def about(seconds: float | None) -> str:
+def duration(seconds: float | None) -> str:
     return "" if seconds is None else numbers.format_duration(seconds)
 
 
@@ -100,10 +100,10 @@ def statistic_meaning(name: str) -> str:
     return str(STATISTICS[name][1])
 
 
-LOOKS = {Trust.NO: "bad", Trust.YES: "ok", Trust.CARE: "warn", Trust.EXPERTS_DISAGREE: "warn"}
+CHIP_CLASSES = {Trust.NO: "bad", Trust.YES: "ok", Trust.CARE: "warn", Trust.EXPERTS_DISAGREE: "warn"}
 
 
 @register.filter
-def trust_look(trust: Trust) -> str:
+def trust_class(trust: Trust) -> str:
     """CSS class of a verdict's chip."""
-    return LOOKS.get(trust, "")
+    return CHIP_CLASSES.get(trust, "")

@@ -10,17 +10,17 @@ from typing import Any
 Row = dict[str, Any]
 
 
-def rows_of(path: Path) -> list[Row]:
+def read_rows(path: Path) -> list[Row]:
     """The rows of a JSON Lines file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def written(out: Path, content: Mapping[str, Iterable[Row]]) -> dict[str, Path]:
+def write_files(folder: Path, content: Mapping[str, Iterable[Row]]) -> dict[str, Path]:
     """Write one file for each name; name -> path."""
-    out.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     paths = {}
     for name, rows in content.items():
-        paths[name] = out / f"{name}.jsonl"
+        paths[name] = folder / f"{name}.jsonl"
         paths[name].write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     return paths
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from tests.conversion.files import human, judge, rows_of, written
+from tests.conversion.files import human, judge, read_rows, write_files
 
 METRIC = "relevance_of_passage"
 DEFINITION = f"{METRIC}=0..3"
 
 
-def convert(data: Path, out: Path) -> dict[str, Path]:
+def convert(data: Path, folder: Path) -> dict[str, Path]:
     """Write ``questions``, ``answers``, ``human`` and ``judges`` (all 33 in one file); name -> path."""
-    seen: Counter[str] = Counter()
+    sample_counts: Counter[str] = Counter()
     items = []
-    for item in rows_of(data / "judgements.jsonl"):
-        seen[item["query_id"]] += 1
-        items.append((item, seen[item["query_id"]]))
+    for item in read_rows(data / "judgements.jsonl"):
+        sample_counts[item["query_id"]] += 1
+        items.append((item, sample_counts[item["query_id"]]))
     queries = {item["query_id"]: item["query"] for item, _ in items}
     content = {
         "questions": [{"id": key, "category": "passages", "question": text} for key, text in queries.items()],
@@ -35,4 +35,4 @@ def convert(data: Path, out: Path) -> dict[str, Path]:
             for name, value in item["judges"].items()
         ],
     }
-    return written(out, content)
+    return write_files(folder, content)

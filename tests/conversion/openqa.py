@@ -4,10 +4,9 @@
 
 ``DATA`` is the folder with ``items.jsonl``: one row per distinct answer, with human and judge verdicts nested inside.
 Several answers to one question become samples, numbered from 1 in the file's order. The adjudicated human verdict and
-the judges rate ``acceptable``; the annotators behind it rate ``acceptable_to_annotator``, because the adjudicated
-verdict is no further opinion beside theirs. Written files, all JSON Lines: ``questions``, ``answers``, ``human``,
-``annotators`` and one per judge.
-"""
+the judges rate ``acceptable``. The annotators behind it rate ``acceptable_to_annotator``, because the adjudicated
+verdict is not an independent opinion. Written files, all JSON Lines: ``questions``, ``answers``, ``human``,
+``annotators`` and one per judge."""
 
 from __future__ import annotations
 
@@ -28,15 +27,15 @@ Row = dict[str, Any]
 
 def numbered(items: Iterable[Item]) -> Iterator[tuple[Item, int]]:
     """Each item with the number of its answer among those to its question."""
-    seen: Counter[str] = Counter()
+    sample_counts: Counter[str] = Counter()
     for item in items:
-        seen[item["question_id"]] += 1
-        yield item, seen[item["question_id"]]
+        sample_counts[item["question_id"]] += 1
+        yield item, sample_counts[item["question_id"]]
 
 
 def questions(items: Iterable[Item]) -> list[Row]:
     """One row per question."""
-    found = {
+    rows_by_id = {
         item["question_id"]: {
             "id": item["question_id"],
             "category": "open_domain",
@@ -45,7 +44,7 @@ def questions(items: Iterable[Item]) -> list[Row]:
         }
         for item in items
     }
-    return list(found.values())
+    return list(rows_by_id.values())
 
 
 def answers(items: Iterable[Item]) -> list[Row]:
@@ -67,9 +66,9 @@ def human(items: Iterable[Item]) -> list[Row]:
 def annotators(items: Iterable[Item]) -> list[Row]:
     """The verdicts of the up to three annotators; an empty slot gives no row."""
     return [
-        _rating(item, sample, OF_ANNOTATORS, verdict, rater="human", author=f"annotator{slot}")
+        _rating(item, sample, OF_ANNOTATORS, verdict, rater="human", author=f"annotator{number}")
         for item, sample in numbered(items)
-        for slot, verdict in enumerate(item["human"]["annotators"], start=1)
+        for number, verdict in enumerate(item["human"]["annotators"], start=1)
         if verdict is not None
     ]
 
@@ -78,17 +77,17 @@ def judge(items: Iterable[Item], name: str) -> list[Row]:
     """A judge's verdicts with its raw replies; a reply without a verdict is a failure with a reason."""
     rows = []
     for item, sample in numbered(items):
-        said = item["judges"][name]
-        row = _rating(item, sample, METRIC, said["verdict"], rater="judge", author=name)
-        row["reason"] = said.get("raw") or f"equivalence {said.get('prob')}"
-        if said["verdict"] is None:
+        verdict = item["judges"][name]
+        row = _rating(item, sample, METRIC, verdict["verdict"], rater="judge", author=name)
+        row["reason"] = verdict.get("raw") or f"equivalence {verdict.get('prob')}"
+        if verdict["verdict"] is None:
             row["reason"] = f"{NO_VERDICT}: {row['reason']}"
         rows.append(row)
     return rows
 
 
-def convert(data: Path, out: Path) -> dict[str, Path]:
-    """Write all files into ``out``; name -> path."""
+def convert(data: Path, folder: Path) -> dict[str, Path]:
+    """Write all files into ``folder``; name -> path."""
     items = [json.loads(line) for line in (data / "items.jsonl").read_text(encoding="utf-8").splitlines()]
     content = {
         "questions": questions(items),
@@ -97,13 +96,13 @@ def convert(data: Path, out: Path) -> dict[str, Path]:
         "annotators": annotators(items),
         **{name: judge(items, name) for name in JUDGES},
     }
-    out.mkdir(parents=True, exist_ok=True)
-    written = {}
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {}
     for name, rows in content.items():
-        written[name] = out / f"{name}.jsonl"
+        paths[name] = folder / f"{name}.jsonl"
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        written[name].write_text(text, encoding="utf-8")
-    return written
+        paths[name].write_text(text, encoding="utf-8")
+    return paths
 
 
 def _rating(item: Item, sample: int, metric: str, value: int | None, *, rater: str, author: str) -> Row:

@@ -25,17 +25,17 @@ def rows(folder: Path) -> Iterator[dict[str, Any]]:
         shared = {name: pair[name] for name in ("pair_id", "question", "reference_answer", "answer_a", "answer_b")}
         for dimension in DIMENSIONS:
             for number, value in enumerate(pair["human"][dimension], start=1):
-                said = {"metric": dimension, "rater": "human", "author": f"annotator-{number}", "value": value}
-                yield shared | said
+                rating = {"metric": dimension, "rater": "human", "author": f"annotator-{number}", "value": value}
+                yield shared | rating
             scores = pair["judge"]["ragchecker"]
             delta = scores["b"][dimension] - scores["a"][dimension]
             yield shared | {"metric": dimension, "rater": "judge", "author": JUDGE, "value": delta}
 
 
-def convert(folder: Path, out: Path) -> Path:
+def convert(folder: Path, output_path: Path) -> Path:
     """The file that ``import_pairs`` reads."""
-    out.mkdir(parents=True, exist_ok=True)
-    file = out / "pairs.jsonl"
+    output_path.mkdir(parents=True, exist_ok=True)
+    file = output_path / "pairs.jsonl"
     file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows(folder)), "utf-8")
     return file
 

@@ -12,7 +12,7 @@ Item = Mapping[str, Any]
 Row = dict[str, Any]
 
 
-def read(folder: Path) -> list[Item]:
+def read_items(folder: Path) -> list[Item]:
     """The answers of the folder."""
     return [json.loads(line) for line in (folder / "answers.jsonl").read_text("utf-8").splitlines()]
 
@@ -27,14 +27,14 @@ def questions(items: Iterable[Item]) -> list[Row]:
 
 def answers(items: Iterable[Item]) -> list[Row]:
     """One row per answer, several samples to a question."""
-    seen: Counter[str] = Counter()
+    sample_counts: Counter[str] = Counter()
     rows = []
     for item in items:
-        seen[item["source_id"]] += 1
+        sample_counts[item["source_id"]] += 1
         rows.append(
             {
                 "question_id": item["source_id"],
-                "sample": seen[item["source_id"]],
+                "sample": sample_counts[item["source_id"]],
                 "answer": item["answer"],
                 "contexts": item["contexts"],
             }

@@ -2,11 +2,9 @@
 
     python -m tests.conversion.refchecker DATA OUT
 
-``DATA`` is the folder with ``answers.jsonl``. One answer per example and model becomes a sample of its question; each
+``DATA`` is the folder with ``answers.jsonl``. One answer per example and model becomes a sample of its question. Each
 claim triplet with its label becomes a part of a rating of ``claim_support``, whose value the formula gives. Answers
-without claims are not rated: nothing is there to support. Written as JSON Lines: ``questions``, ``answers`` and
-``claims``.
-"""
+without claims are not rated. Written as JSON Lines: ``questions``, ``answers`` and ``claims``."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ Item = Mapping[str, Any]
 Row = dict[str, Any]
 
 
-def read(folder: Path) -> list[Item]:
+def read_items(folder: Path) -> list[Item]:
     """The answers of the folder."""
     return [json.loads(line) for line in (folder / "answers.jsonl").read_text("utf-8").splitlines()]
 
@@ -34,16 +32,16 @@ def question_id(item: Item) -> str:
 
 def numbered(items: Iterable[Item]) -> Iterator[tuple[Item, int]]:
     """Each answer with its number among those to its question."""
-    seen: Counter[str] = Counter()
+    sample_counts: Counter[str] = Counter()
     for item in items:
-        seen[question_id(item)] += 1
-        yield item, seen[question_id(item)]
+        sample_counts[question_id(item)] += 1
+        yield item, sample_counts[question_id(item)]
 
 
 def questions(items: Iterable[Item]) -> list[Row]:
-    """The questions' texts are not in the data; their ids stand for them."""
-    found = {question_id(item): {"category": item["setting"]} for item in items}
-    return [{"id": key, "question": f"RefChecker example {key}", **fields} for key, fields in found.items()]
+    """Return rows of questions; the data has no texts, so the ids serve as texts."""
+    rows_by_id = {question_id(item): {"category": item["setting"]} for item in items}
+    return [{"id": key, "question": f"RefChecker example {key}", **fields} for key, fields in rows_by_id.items()]
 
 
 def answers(items: Iterable[Item]) -> list[Row]:
@@ -79,7 +77,7 @@ def lines(rows: Iterable[Row]) -> bytes:
 
 
 if __name__ == "__main__":
-    data, out = read(Path(sys.argv[1])), Path(sys.argv[2])
-    out.mkdir(parents=True, exist_ok=True)
+    data, output_folder = read_items(Path(sys.argv[1])), Path(sys.argv[2])
+    output_folder.mkdir(parents=True, exist_ok=True)
     for name, rows in (("questions", questions(data)), ("answers", answers(data)), ("claims", claims(data))):
-        (out / f"{name}.jsonl").write_bytes(lines(rows))
+        (output_folder / f"{name}.jsonl").write_bytes(lines(rows))

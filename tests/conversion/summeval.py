@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from tests.conversion.files import human, rows_of, written
+from tests.conversion.files import human, read_rows, write_files
 
 DIMENSIONS = ("coherence", "consistency", "fluency", "relevance")
 DEFINITIONS = tuple(f"summary_{name}=1..5" for name in DIMENSIONS)
 
 
-def convert(data: Path, out: Path) -> dict[str, Path]:
+def convert(data: Path, folder: Path) -> dict[str, Path]:
     """Write ``questions``, ``answers`` and ``experts``; name -> path."""
-    seen: Counter[str] = Counter()
+    sample_counts: Counter[str] = Counter()
     items = []
-    for item in rows_of(data / "items.jsonl"):
-        seen[item["doc_id"]] += 1
-        items.append((item, seen[item["doc_id"]]))
+    for item in read_rows(data / "items.jsonl"):
+        sample_counts[item["doc_id"]] += 1
+        items.append((item, sample_counts[item["doc_id"]]))
     content = {
-        "questions": [{"id": key, "category": "news", "question": f"Summarise {key}"} for key in seen],
+        "questions": [{"id": key, "category": "news", "question": f"Summarise {key}"} for key in sample_counts],
         "answers": [
             {"question_id": item["doc_id"], "sample": sample, "answer": item["summary"]} for item, sample in items
         ],
@@ -33,4 +33,4 @@ def convert(data: Path, out: Path) -> dict[str, Path]:
             for rater, value in enumerate(item["human"][name])
         ],
     }
-    return written(out, content)
+    return write_files(folder, content)

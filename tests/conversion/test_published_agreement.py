@@ -32,61 +32,61 @@ OUR_NAMES = {
 }
 
 
-def imported(files: dict[str, Path], ratings: Sequence[str], definitions: Sequence[str]) -> Run:
+def import_run(files: dict[str, Path], ratings: Sequence[str], definitions: Sequence[str]) -> Run:
     """A run over the answers of the files, with their ratings."""
     project = make_project()
     call_command("import_questions", str(files["questions"]), name="published", project=project.name, stdout=StringIO())
-    out = StringIO()
+    output = StringIO()
     call_command(
-        "import_answers", str(files["answers"]), questions="published", system="s", project=project.name, stdout=out
+        "import_answers", str(files["answers"]), questions="published", system="s", project=project.name, stdout=output
     )
-    run = Run.objects.get(pk=re.findall(r"run (\d+)", out.getvalue())[0])
+    run = Run.objects.get(pk=re.findall(r"run (\d+)", output.getvalue())[0])
     for name in ratings:
         call_command("import_ratings", str(files[name]), run=run.pk, define=list(definitions), stdout=StringIO())
     return run
 
 
-def agreement(run: Run, **options: Any) -> dict[str, Any]:
-    out = StringIO()
-    call_command("agreement", run.pk, format="json", stdout=out, **options)
-    found: dict[str, Any] = json.loads(out.getvalue())
-    return found
+def run_agreement_command(run: Run, **options: Any) -> dict[str, Any]:
+    output = StringIO()
+    call_command("agreement", run.pk, format="json", stdout=output, **options)
+    report: dict[str, Any] = json.loads(output.getvalue())
+    return report
 
 
-def reference(data: Path, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((data / "reference_values.json").read_text())[name]
-    return found
+def load_reference(data: Path, name: str) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((data / "reference_values.json").read_text())[name]
+    return values
 
 
-def check(found: dict[str, Any], wanted: dict[str, Any], interval: str) -> None:
-    for name, figure in wanted.items():
-        ours = OUR_NAMES.get(name, name)
-        assert found[ours] == pytest.approx(figure["value"], abs=SIX_DIGITS), name
+def assert_matches_reference(computed: dict[str, Any], expected: dict[str, Any], interval: str) -> None:
+    for name, figure in expected.items():
+        our_name = OUR_NAMES.get(name, name)
+        assert computed[our_name] == pytest.approx(figure["value"], abs=SIX_DIGITS), name
         if figure[interval][0] < figure[interval][1]:
-            assert found["intervals"][ours] == pytest.approx(figure[interval], abs=LOOSELY), name
+            assert computed["intervals"][our_name] == pytest.approx(figure[interval], abs=LOOSELY), name
 
 
-def test_33_judges_at_once_and_scores_off_the_scale(sample_data: Path, tmp_path: Path, client: Any) -> None:
+def test_33_judges_and_off_scale_scores_match_reference(sample_data: Path, tmp_path: Path, client: Any) -> None:
     files = llmjudge.convert(sample_data / "llmjudge_dl23", tmp_path)
-    run = imported(files, ["human", "judges"], [llmjudge.DEFINITION])
-    off = Score.objects.filter(run=run, status="failed", reason__startswith="scale")
-    assert sorted(off.values_list("author", flat=True)) == ["RMITIR-llama70B", "h2oloo-zeroshot2"]
+    run = import_run(files, ["human", "judges"], [llmjudge.DEFINITION])
+    off_scale_scores = Score.objects.filter(run=run, status="failed", reason__startswith="scale")
+    assert sorted(off_scale_scores.values_list("author", flat=True)) == ["RMITIR-llama70B", "h2oloo-zeroshot2"]
 
-    wanted = reference(sample_data, "llmjudge_dl23")
-    told = agreement(run, by="category")  # as the page has it: it is worked out once for both
-    found = {author: of[llmjudge.METRIC] for author, of in told["judges"].items()}
-    assert len(found) == len(wanted["kappa_alpha_all_judges"]) == 33
-    for author, figures in wanted["kappa_alpha_all_judges"].items():
-        assert found[author]["excluded"].get("judge_off_scale", 0) == figures["out_of_range"], author
+    expected = load_reference(sample_data, "llmjudge_dl23")
+    report = run_agreement_command(run, by="category")  # as the page has it: it is worked out once for both
+    computed = {author: metrics[llmjudge.METRIC] for author, metrics in report["judges"].items()}
+    assert len(computed) == len(expected["kappa_alpha_all_judges"]) == 33
+    for author, figures in expected["kappa_alpha_all_judges"].items():
+        assert computed[author]["excluded"].get("judge_off_scale", 0) == figures["out_of_range"], author
         for name in ("kappa_unweighted", "kappa_quadratic", "alpha_ordinal", "mae", "bias"):
-            assert found[author][OUR_NAMES.get(name, name)] == pytest.approx(figures[name], abs=SIX_DIGITS), author
-    for author, figures in wanted["judges"].items():
-        assert found[author]["confusion"] == figures["confusion"]["matrix"]
+            assert computed[author][OUR_NAMES.get(name, name)] == pytest.approx(figures[name], abs=SIX_DIGITS), author
+    for author, figures in expected["judges"].items():
+        assert computed[author]["confusion"] == figures["confusion"]["matrix"]
         for name, figure in figures["metrics"].items():
-            ours = found[author]["intervals"][OUR_NAMES.get(name, name)]
+            interval = computed[author]["intervals"][OUR_NAMES.get(name, name)]
             low, high = figure["ci_cluster"]
             # twelve queries: the ends of resamples differ by their own noise
-            assert ours == pytest.approx([low, high], abs=0.02 + 0.15 * (high - low)), (author, name)
+            assert interval == pytest.approx([low, high], abs=0.02 + 0.15 * (high - low)), (author, name)
 
     client.force_login(make_user(Role.VIEWER, run.project))
     assert client.get(reverse("run-agreement", args=[run.pk])).status_code == 200
@@ -96,48 +96,50 @@ def test_33_judges_at_once_and_scores_off_the_scale(sample_data: Path, tmp_path:
 
 
 @pytest.mark.parametrize("judge", openqa.JUDGES)
-def test_every_figure_of_the_judges_of_answers(sample_data: Path, tmp_path: Path, judge: str) -> None:
+def test_all_answer_judge_statistics_match_reference(sample_data: Path, tmp_path: Path, judge: str) -> None:
     files = openqa.convert(sample_data / "openqa_nq301", tmp_path)
-    run = imported(files, ["human", judge], openqa.DEFINITIONS)
-    wanted = reference(sample_data, "openqa_nq301")["judges"][judge]
-    found = agreement(run, resamples=1000)["judges"][judge]["acceptable"]
-    assert (found["n"], found["excluded"].get("no_judge_value", 0)) == (wanted["n"], wanted["unparsed"])
-    check(found, wanted["metrics"], "ci_cluster")
-    for level, alpha in wanted["krippendorff_judge_vs_human_rounded"].items():
-        check(found, {f"krippendorff_alpha_{level}": alpha}, "ci_cluster")
+    run = import_run(files, ["human", judge], openqa.DEFINITIONS)
+    expected = load_reference(sample_data, "openqa_nq301")["judges"][judge]
+    computed = run_agreement_command(run, resamples=1000)["judges"][judge]["acceptable"]
+    assert (computed["n"], computed["excluded"].get("no_judge_value", 0)) == (expected["n"], expected["unparsed"])
+    assert_matches_reference(computed, expected["metrics"], "ci_cluster")
+    for level, alpha in expected["krippendorff_judge_vs_human_rounded"].items():
+        assert_matches_reference(computed, {f"krippendorff_alpha_{level}": alpha}, "ci_cluster")
     for name in ("precision", "recall", "f1", "balanced_accuracy"):
-        assert found[name] == pytest.approx(wanted["binary"][name], abs=SIX_DIGITS)
+        assert computed[name] == pytest.approx(expected["binary"][name], abs=SIX_DIGITS)
 
 
-def test_the_alpha_of_annotators_with_gaps_has_the_published_interval(sample_data: Path, tmp_path: Path) -> None:
-    run = imported(openqa.convert(sample_data / "openqa_nq301", tmp_path), ["annotators"], openqa.DEFINITIONS)
-    wanted = reference(sample_data, "openqa_nq301")["inter_annotator"]["krippendorff_alpha"]
-    found = agreement(run, resamples=1000)["experts"]["acceptable_to_annotator"]
-    check(found, {"krippendorff_alpha_nominal": wanted}, "ci_cluster")
+def test_alpha_of_annotators_with_gaps_has_published_interval(sample_data: Path, tmp_path: Path) -> None:
+    run = import_run(openqa.convert(sample_data / "openqa_nq301", tmp_path), ["annotators"], openqa.DEFINITIONS)
+    expected_alpha = load_reference(sample_data, "openqa_nq301")["inter_annotator"]["krippendorff_alpha"]
+    computed = run_agreement_command(run, resamples=1000)["experts"]["acceptable_to_annotator"]
+    assert_matches_reference(computed, {"krippendorff_alpha_nominal": expected_alpha}, "ci_cluster")
 
 
-def test_three_experts_of_summaries(sample_data: Path, tmp_path: Path) -> None:
+def test_agreement_of_three_summary_experts_matches_reference(sample_data: Path, tmp_path: Path) -> None:
     files = summeval.convert(sample_data / "summeval_human", tmp_path)
-    run = imported(files, ["experts"], summeval.DEFINITIONS)
-    experts = agreement(run, resamples=1000)["experts"]
-    for dimension, wanted in reference(sample_data, "summeval")["inter_annotator"].items():
-        found = experts[f"summary_{dimension}"]
-        for level, alpha in wanted["krippendorff_alpha"].items():
-            check(found, {f"krippendorff_alpha_{level}": alpha}, "ci_cluster")
-        assert found["fleiss_kappa"] == pytest.approx(wanted["irrCAC"]["fleiss_kappa"], abs=SIX_DIGITS)
-        assert found["gwet_ac1"] == pytest.approx(wanted["irrCAC"]["gwet_ac1"], abs=SIX_DIGITS)
-        assert found["gwet_ac2"] == pytest.approx(wanted["irrCAC"]["gwet_ac2_quadratic"], abs=SIX_DIGITS)
-        for pair, figures in wanted["pairwise"].items():
+    run = import_run(files, ["experts"], summeval.DEFINITIONS)
+    experts = run_agreement_command(run, resamples=1000)["experts"]
+    for dimension, expected in load_reference(sample_data, "summeval")["inter_annotator"].items():
+        computed = experts[f"summary_{dimension}"]
+        for level, alpha in expected["krippendorff_alpha"].items():
+            assert_matches_reference(computed, {f"krippendorff_alpha_{level}": alpha}, "ci_cluster")
+        assert computed["fleiss_kappa"] == pytest.approx(expected["irrCAC"]["fleiss_kappa"], abs=SIX_DIGITS)
+        assert computed["gwet_ac1"] == pytest.approx(expected["irrCAC"]["gwet_ac1"], abs=SIX_DIGITS)
+        assert computed["gwet_ac2"] == pytest.approx(expected["irrCAC"]["gwet_ac2_quadratic"], abs=SIX_DIGITS)
+        for pair, figures in expected["pairwise"].items():
             for name, value in figures.items():
-                ours = {"unweighted": "cohen_kappa", "within_1": "within_one"}.get(name, name)
-                ours = f"cohen_kappa_{name}" if name in {"linear", "quadratic"} else ours
-                assert found["pairs"][pair][ours] == pytest.approx(value, abs=SIX_DIGITS), (pair, name)
+                our_name = {"unweighted": "cohen_kappa", "within_1": "within_one"}.get(name, name)
+                our_name = f"cohen_kappa_{name}" if name in {"linear", "quadratic"} else our_name
+                assert computed["pairs"][pair][our_name] == pytest.approx(value, abs=SIX_DIGITS), (pair, name)
 
 
-def test_seventeen_annotators_in_changing_groups(sample_data: Path, tmp_path: Path) -> None:
+def test_agreement_of_17_annotators_in_changing_groups_matches_reference(sample_data: Path, tmp_path: Path) -> None:
     files = klue.convert(sample_data / "klue_sts_ko", tmp_path)
-    wanted = reference(sample_data, "klue_sts_ko")
-    found = agreement(imported(files, ["annotators"], [klue.DEFINITION]), resamples=1000)["experts"][klue.METRIC]
-    assert (found["ratings"], len(found["raters"])) == (wanted["ratings"], wanted["annotators"])
-    for level, alpha in wanted["krippendorff_alpha"].items():
-        check(found, {f"krippendorff_alpha_{level}": alpha}, "ci_iid")
+    expected = load_reference(sample_data, "klue_sts_ko")
+    computed = run_agreement_command(import_run(files, ["annotators"], [klue.DEFINITION]), resamples=1000)["experts"][
+        klue.METRIC
+    ]
+    assert (computed["ratings"], len(computed["raters"])) == (expected["ratings"], expected["annotators"])
+    for level, alpha in expected["krippendorff_alpha"].items():
+        assert_matches_reference(computed, {f"krippendorff_alpha_{level}": alpha}, "ci_iid")

@@ -20,30 +20,30 @@ SIX_DIGITS = 1.01e-6
 @pytest.fixture
 def figures(sample_data: Path, tmp_path: Path) -> dict[str, Any]:
     project = make_project()
-    file, out = convert(sample_data / "ragchecker_meta", tmp_path), StringIO()
-    call_command("import_pairs", str(file), name="ragchecker", project=project.name, stdout=out)
-    assert "140 new pairs, 840 preferences of people, 420 of judges (0 without a value)" in out.getvalue()
-    said = StringIO()
-    call_command("pairs", "ragchecker", format="json", resamples=200, stdout=said)
-    found: dict[str, Any] = json.loads(said.getvalue())
-    return found
+    file, folder = convert(sample_data / "ragchecker_meta", tmp_path), StringIO()
+    call_command("import_pairs", str(file), name="ragchecker", project=project.name, stdout=folder)
+    assert "140 new pairs, 840 preferences of people, 420 of judges (0 without a value)" in folder.getvalue()
+    output = StringIO()
+    call_command("pairs", "ragchecker", format="json", resamples=200, stdout=output)
+    report: dict[str, Any] = json.loads(output.getvalue())
+    return report
 
 
-def test_annotators_and_judge_agree_as_published(figures: dict[str, Any], sample_data: Path) -> None:
+def test_agreement_of_annotators_and_judge_matches_published_values(figures: dict[str, Any], sample_data: Path) -> None:
     published = json.loads((sample_data / "reference_values.json").read_text())["ragchecker_meta"]["dimensions"]
     for dimension in DIMENSIONS:
-        wanted, one = published[dimension], figures[dimension]
-        among = one["experts"]["agreement"]
+        expected, computed = published[dimension], figures[dimension]
+        among = computed["experts"]["agreement"]
         for name in ("nominal", "ordinal", "interval"):
-            alpha = wanted["inter_annotator"]["krippendorff_alpha"][name]["value"]
+            alpha = expected["inter_annotator"]["krippendorff_alpha"][name]["value"]
             assert among[f"krippendorff_alpha_{name}"] == pytest.approx(alpha, abs=SIX_DIGITS)
-        kappa = wanted["inter_annotator"]["kappa"]
+        kappa = expected["inter_annotator"]["kappa"]
         assert among["cohen_kappa"] == pytest.approx(kappa["unweighted"], abs=SIX_DIGITS)
         assert among["cohen_kappa_quadratic"] == pytest.approx(kappa["quadratic"], abs=SIX_DIGITS)
-        judge = one["judges"][JUDGE]["agreement"]
-        mean = wanted["judge_delta_vs_human_mean"]
-        assert judge["n"] == mean["n"]
+        judge = computed["judges"][JUDGE]["agreement"]
+        mean_delta = expected["judge_delta_vs_human_mean"]
+        assert judge["n"] == mean_delta["n"]
         for name in ("pearson", "spearman", "kendall_tau_b"):
-            assert judge[name] == pytest.approx(mean[name], abs=SIX_DIGITS)
+            assert judge[name] == pytest.approx(mean_delta[name], abs=SIX_DIGITS)
         low, high = judge["intervals"]["pearson"]
         assert low < judge["pearson"] < high

@@ -25,7 +25,7 @@ Group = tuple[str, str]
 
 
 @pytest.fixture(scope="module")
-def imported(
+def imported_data(
     django_db_setup: None, django_db_blocker: Any, sample_data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[int]:
     """The run over the 1,050 answers, with the labels of the annotators imported, which takes seconds: once for all
@@ -36,23 +36,23 @@ def imported(
 
 
 @pytest.fixture
-def run(imported: int) -> Run:
-    return Run.objects.get(pk=imported)
+def run(imported_data: int) -> Run:
+    return Run.objects.get(pk=imported_data)
 
 
 def import_all(sample_data: Path, tmp_path: Path) -> int:
     """Import the questions, the answers and the labels through the commands; the run's key."""
-    items = refchecker.read(sample_data / "refchecker")
-    made = {"questions": refchecker.questions, "answers": refchecker.answers, "claims": refchecker.claims}
-    for name, rows in made.items():
+    items = refchecker.read_items(sample_data / "refchecker")
+    rows_by_kind = {"questions": refchecker.questions, "answers": refchecker.answers, "claims": refchecker.claims}
+    for name, rows in rows_by_kind.items():
         (tmp_path / f"{name}.jsonl").write_bytes(refchecker.lines(rows(items)))
     project = make_project()
-    named = {"project": project.name, "stdout": StringIO()}
-    call_command("import_questions", str(tmp_path / "questions.jsonl"), name="refchecker", **named)
-    out = StringIO()
+    command_options = {"project": project.name, "stdout": StringIO()}
+    call_command("import_questions", str(tmp_path / "questions.jsonl"), name="refchecker", **command_options)
+    output = StringIO()
     options = {"questions": "refchecker", "system": "seven models", "project": project.name}
-    call_command("import_answers", str(tmp_path / "answers.jsonl"), **options, stdout=out)
-    (number,) = re.findall(r"run (\d+)", out.getvalue())
+    call_command("import_answers", str(tmp_path / "answers.jsonl"), **options, stdout=output)
+    (number,) = re.findall(r"run (\d+)", output.getvalue())
     call_command("import_ratings", str(tmp_path / "claims.jsonl"), run=int(number), stdout=StringIO())
     return int(number)
 
@@ -64,35 +64,35 @@ def expected(sample_data: Path) -> dict[str, Any]:
     return values
 
 
-def test_supported_shares_by_data_set_and_model_are_the_reference_values(run: Run, expected: dict[str, Any]) -> None:
+def test_supported_shares_by_data_set_and_model_match_reference(run: Run, expected: dict[str, Any]) -> None:
     rows: dict[str, list[Rating]] = defaultdict(list)
     for rating in Rating.objects.select_related("answer__question").filter(metric__name="claim_support"):
         data_set = rating.answer.question.external_id.partition(":")[0]
         rows[f"{data_set}/{rating.answer.metadata['model']}"].append(rating)
     assert set(rows) == set(expected["by_dataset_model"])
     for group, ratings in rows.items():
-        wanted = expected["by_dataset_model"][group]
+        expected_group = expected["by_dataset_model"][group]
         values = [rating.value for rating in ratings if rating.value is not None]
         verdicts = [part["verdict"] for rating in ratings for part in rating.parts or []]
-        assert len(ratings) == len(values) == wanted["with_claims"]
-        assert sum(values) / len(values) == pytest.approx(wanted["macro_groundedness"], abs=5e-7)
+        assert len(ratings) == len(values) == expected_group["with_claims"]
+        assert sum(values) / len(values) == pytest.approx(expected_group["macro_groundedness"], abs=5e-7)
         supported = verdicts.count("supported") / len(verdicts)
-        assert supported == pytest.approx(wanted["micro_groundedness"], abs=5e-7)
-        assert values.count(1.0) == wanted["answers_fully_supported"]
+        assert supported == pytest.approx(expected_group["micro_groundedness"], abs=5e-7)
+        assert values.count(1.0) == expected_group["answers_fully_supported"]
 
 
-def test_every_label_is_kept_and_answers_without_claims_have_no_figure(run: Run, expected: dict[str, Any]) -> None:
+def test_every_label_is_stored_and_answers_without_claims_have_no_score(run: Run, expected: dict[str, Any]) -> None:
     verdicts = [part["verdict"] for rating in Rating.objects.all() for part in rating.parts or []]
-    assert {word: verdicts.count(word) for word in set(verdicts)} == {
+    assert {verdict: verdicts.count(verdict) for verdict in set(verdicts)} == {
         "supported": expected["claims"]["Entailment"],
         "unsupported": expected["claims"]["Neutral"],
         "contradicted": expected["claims"]["Contradiction"],
     }
-    rated = set(Rating.objects.values_list("answer_id", flat=True))
-    assert Answer.objects.exclude(pk__in=rated).count() == expected["no_claims"]
+    rated_answers = set(Rating.objects.values_list("answer_id", flat=True))
+    assert Answer.objects.exclude(pk__in=rated_answers).count() == expected["no_claims"]
 
 
-def test_a_judges_claims_become_findings_and_its_figure_theirs(run: Run, tmp_path: Path) -> None:
+def test_judge_claims_become_findings_and_determine_its_score(run: Run, tmp_path: Path) -> None:
     answer = Answer.objects.select_related("question").first()
     assert answer is not None
     labels = ("Entailment", "Neutral", "Entailment", "Contradiction")

@@ -1,5 +1,5 @@
 """All seven profiles on real answers: with passages and without references (``ragtruth_qa``), with references and
-without passages (``openqa_nq301``). What does not apply says why; nothing fails."""
+without passages (``openqa_nq301``). Metrics that do not apply give a reason; nothing fails."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def no_queue(settings: object) -> None:
 def project(request: pytest.FixtureRequest, sample_data: Path, tmp_path: Path) -> str:
     """A project with the first questions of a data set and the answers to them."""
     folder = sample_data / request.param
-    made: Any = ragtruth if request.param == "ragtruth_qa" else openqa
-    items = made.read(folder) if made is ragtruth else openqa_items(folder)
-    questions = made.questions(items)[:QUESTIONS]
-    wanted = {row["id"] for row in questions}
-    answers = [row for row in made.answers(items) if row["question_id"] in wanted]
+    converter: Any = ragtruth if request.param == "ragtruth_qa" else openqa
+    items = converter.read(folder) if converter is ragtruth else openqa_items(folder)
+    questions = converter.questions(items)[:QUESTIONS]
+    expected_ids = {row["id"] for row in questions}
+    answers = [row for row in converter.answers(items) if row["question_id"] in expected_ids]
     for name, rows in (("questions", questions), ("answers", answers)):
         (tmp_path / f"{name}.jsonl").write_bytes(lines(rows))
     owner = make_project()
-    named = {"project": owner.name, "stdout": StringIO(), "stderr": StringIO()}
-    call_command("import_questions", str(tmp_path / "questions.jsonl"), name="sample", **named)
-    call_command("import_answers", str(tmp_path / "answers.jsonl"), questions="sample", system="models", **named)
+    options = {"project": owner.name, "stdout": StringIO(), "stderr": StringIO()}
+    call_command("import_questions", str(tmp_path / "questions.jsonl"), name="sample", **options)
+    call_command("import_answers", str(tmp_path / "answers.jsonl"), questions="sample", system="models", **options)
     return owner.name
 
 
@@ -49,7 +49,7 @@ def openqa_items(folder: Path) -> list[Any]:
     return [json.loads(line) for line in (folder / "items.jsonl").read_text("utf-8").splitlines()]
 
 
-def test_every_profile_completes_and_what_does_not_apply_has_a_reason(project: str, tmp_path: Path) -> None:
+def test_every_profile_completes_and_inapplicable_metrics_give_a_reason(project: str, tmp_path: Path) -> None:
     for name in NAMES:
         path = tmp_path / f"{name}.json"
         options = {"project": project, "profile": name, "output": [path], "stdout": StringIO()}

@@ -108,25 +108,25 @@ def correction(text: str) -> Computed:
     }
 
 
-def answers_of(text: str, example: str) -> list[FrameAnswer]:
+def example_answers(text: str, example: str) -> list[FrameAnswer]:
     """The answers of an example, drawn with equal probability, or by the judge's verdict where it is stratified."""
     rows = [(judge, expert) for judge, expert, count in table(text, f"data: {example}") for _ in range(int(count))]
-    share = sum(expert.isdigit() for _, expert in rows) / len(rows)
+    rated_share = sum(expert.isdigit() for _, expert in rows) / len(rows)
     return [
         FrameAnswer(
-            at,
+            index,
             float(judge),
             float(expert) if expert.isdigit() else None,
             ReviewState.RATED if expert.isdigit() else ReviewState.NOT_SAMPLED,
-            share,
+            rated_share,
             judge if example == "stratified" else "",
         )
-        for at, (judge, expert) in enumerate(rows)
+        for index, (judge, expert) in enumerate(rows)
     ]
 
 
 def sample(text: str, example: str) -> dict[str, Value]:
-    answers = answers_of(text, example)
+    answers = example_answers(text, example)
     ratings = [answer.rating for answer in answers if answer.rating is not None]
     result = estimate(corrected_component(Component(example, frame_of(answers), 0.0, 1.0, yes_no=True)))
     return result.to_dict() | {
@@ -138,8 +138,8 @@ def sample(text: str, example: str) -> dict[str, Value]:
 
 def skewed() -> dict[str, Value]:
     """400 answers with one judge value; of 25 rated, two differ."""
-    answers = [FrameAnswer(at, 4.0, 2.0 if at < 2 else 4.0, ReviewState.RATED, 1 / 16) for at in range(25)]
-    answers += [FrameAnswer(at, 4.0, probability=1 / 16) for at in range(25, 400)]
+    answers = [FrameAnswer(key, 4.0, 2.0 if key < 2 else 4.0, ReviewState.RATED, 1 / 16) for key in range(25)]
+    answers += [FrameAnswer(key, 4.0, probability=1 / 16) for key in range(25, 400)]
     result = estimate(corrected_component(Component("skewed", frame_of(answers), 0.0, 4.0)))
     # t with 24 degrees of freedom; s^2 = 2 x 23 / 25 x 2^2 / 24, of 25 among 400
     low = 3.84 - 2.063899 * (2 * 23 / 25 * 4 / 24 / 25 * 15 / 16) ** 0.5
@@ -147,14 +147,16 @@ def skewed() -> dict[str, Value]:
 
 
 def partly(text: str) -> dict[str, Value]:
-    """The first example with weight 0.75, and a part with weight 0.25 that nobody rated."""
-    answers = answers_of(text, "regression")
+    """Compute the first example with weight 0.75, combined with an unrated component of weight 0.25."""
+    answers = example_answers(text, "regression")
     unrated = [FrameAnswer(answer.key, answer.judge) for answer in answers]
-    first = Component("rated", frame_of(answers), 0.0, 1.0, weight=0.75, yes_no=True)
-    second = Component("unrated", frame_of(unrated), 0.0, 1.0, weight=0.25, judged=True)
-    result = estimate(corrected_overall([first, second]))
-    exact = estimate(corrected_overall([first, replace(second, judged=False)]))
-    assumed = estimate(corrected_overall([replace(first, judged=True), second], unrated_like_rated=True))
+    rated_component = Component("rated", frame_of(answers), 0.0, 1.0, weight=0.75, yes_no=True)
+    unrated_component = Component("unrated", frame_of(unrated), 0.0, 1.0, weight=0.25, judged=True)
+    result = estimate(corrected_overall([rated_component, unrated_component]))
+    exact = estimate(corrected_overall([rated_component, replace(unrated_component, judged=False)]))
+    assumed = estimate(
+        corrected_overall([replace(rated_component, judged=True), unrated_component], unrated_like_rated=True)
+    )
     return {
         "value": result.value,
         "low": result.low,
@@ -176,7 +178,10 @@ def plan(text: str) -> dict[str, Value]:
     return {
         "labels": result.labels,
         **allocate(
-            {one.name: one.size for one in strata}, result.labels, 2, {one.name: one.deviation for one in strata}
+            {stratum.name: stratum.size for stratum in strata},
+            result.labels,
+            2,
+            {stratum.name: stratum.deviation for stratum in strata},
         ),
         "half_width": result.half_width,
         "minutes": result.minutes,
@@ -186,8 +191,8 @@ def plan(text: str) -> dict[str, Value]:
 
 
 def compared(text: str) -> dict[str, Value]:
-    old, new = (dict(enumerate(map(float, line[1:]))) for line in table(text, "data: compared"))
-    result = paired_difference(new, old, limit=1.0)
+    old_scores, new_scores = (dict(enumerate(map(float, line[1:]))) for line in table(text, "data: compared"))
+    result = paired_difference(new_scores, old_scores, limit=1.0)
     assert result is not None
     assert result.low is not None
     assert result.high is not None
@@ -198,13 +203,13 @@ def compared(text: str) -> dict[str, Value]:
 
 def varying(text: str) -> dict[str, Value]:
     rows = [list(map(float, line)) for line in table(text, "data: varying")]
-    ratings = [Observation(line[0], f"r{at}", value) for line in rows for at, value in enumerate(line[1:])]
-    split_up = variance_split(ratings)
-    shares = spending_advice(split_up).shares
-    return {str(source): value for source, value in split_up.variances.items()} | {
-        "questions": shares[SpendOption.QUESTIONS],
-        "ratings": shares[SpendOption.RATINGS],
-        "reviewers_share": shares[SpendOption.REVIEWERS],
+    ratings = [Observation(line[0], f"r{rater}", value) for line in rows for rater, value in enumerate(line[1:])]
+    split = variance_split(ratings)
+    option_shares = spending_advice(split).shares
+    return {str(source): value for source, value in split.variances.items()} | {
+        "questions": option_shares[SpendOption.QUESTIONS],
+        "ratings": option_shares[SpendOption.RATINGS],
+        "reviewers_share": option_shares[SpendOption.REVIEWERS],
     }
 
 
@@ -217,7 +222,7 @@ def calibration(text: str) -> Computed:
     result = mean_difference(differences, np.ones(len(labels)), np.arange(len(labels)))
     lines = zip(labels, active, candidate, *distances, differences, strict=True)
     return {
-        "acceptance": [row(at, *(f"{value:g}" for value in line)) for at, line in enumerate(lines, 1)],
+        "acceptance": [row(number, *(f"{value:g}" for value in line)) for number, line in enumerate(lines, 1)],
         "mean_difference": float(result.mean),
         "variance": float(result.standard_error) ** 2,
         "standard_error": float(result.standard_error),
@@ -300,12 +305,14 @@ def generation(text: str) -> Computed:
 
 def retrieval_truth(text: str) -> Computed:
     """Bounds of the draw and of the estimates, and the example for questions like these."""
-    n, nothing = 40, np.full(40, np.nan)
-    pool = Pool(np.arange(n), np.ones((1, n), dtype=int), nothing, nothing, 1)
+    n, missing_guess = 40, np.full(40, np.nan)
+    pool = Pool(np.arange(n), np.ones((1, n), dtype=int), missing_guess, missing_guess, 1)
     sampled = np.arange(n) < 20
-    drawn = draw.PassageDraw(guess=np.full(n, 0.5), probability=np.full(n, 0.5), sampled=sampled)
-    rated = np.where(sampled, (np.arange(n) < 12).astype(float), np.nan)
-    result = estimates.estimate_for_similar_questions(pool, drawn, rated, range(n))[RetrievalMetric.PRECISION, 0, None]
+    passage_draw = draw.PassageDraw(guess=np.full(n, 0.5), probability=np.full(n, 0.5), sampled=sampled)
+    ratings = np.where(sampled, (np.arange(n) < 12).astype(float), np.nan)
+    result = estimates.estimate_for_similar_questions(pool, passage_draw, ratings, range(n))[
+        RetrievalMetric.PRECISION, 0, None
+    ]
     assert isinstance(result, tuple)
     assert result[1] is not None
     return {
@@ -326,13 +333,14 @@ def retrieval_truth(text: str) -> Computed:
 def settings(text: str) -> Computed:
     """Every setting with its type, default and meaning."""
 
-    def shown(default: object) -> str:
+    def format_default(default: object) -> str:
         value = ",".join(default) if isinstance(default, list) else str(default)
         return "" if default in ("", [], {}) else f"`{value}`"
 
     return {
         "settings": [
-            row(f"`{name}`", kind.__name__, shown(default), meaning) for name, (kind, default, meaning) in KNOWN.items()
+            row(f"`{name}`", kind.__name__, format_default(default), meaning)
+            for name, (kind, default, meaning) in KNOWN.items()
         ]
     }
 

@@ -28,44 +28,44 @@ Value = float | str | None
 Computed = Mapping[str, Value | Mapping[str, Value] | Sequence[str]]
 
 
-def part(page: str, language: str) -> str:
+def page_in_language(page: str, language: str) -> str:
     """The text of a page in one language."""
     return (DOCS / page).read_text(encoding="utf-8").split(KOREAN)[LANGUAGES[language]]
 
 
-def cells(line: str) -> list[str]:
+def split_cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def table(text: str, marker: str) -> list[list[str]]:
     """The cells of the table under a marker, without its heading."""
     block = text.split(f"<!-- {marker} -->\n", 1)[1].split("\n\n", 1)[0]
-    return [cells(line) for line in block.splitlines()[2:]]
+    return [split_cells(line) for line in block.splitlines()[2:]]
 
 
-def formatted(value: Value, shown: str) -> str:
+def format_value(value: Value, printed: str) -> str:
     """The value with as many decimals, and a percent sign, as the page shows."""
     if value is None:
-        raise ValueError(f"no value where the page says {shown!r}")
+        raise ValueError(f"no value where the page says {printed!r}")
     if isinstance(value, str):
         return value
-    digits = len(shown.rstrip("%").partition(".")[2])
-    return f"{value:,.{digits}{'%' if shown.endswith('%') else 'f'}}"
+    digits = len(printed.rstrip("%").partition(".")[2])
+    return f"{value:,.{digits}{'%' if printed.endswith('%') else 'f'}}"
 
 
-def refreshed(text: str, computed: Computed) -> str:
+def refresh_text(text: str, computed: Computed) -> str:
     """The text with every figure as computed. Raises ``KeyError`` for a marker that nothing computes."""
 
-    def write_value(found: re.Match[str]) -> str:
-        return found[1] + formatted(computed[found[2]], found[3])  # type: ignore[arg-type]
+    def write_value(match: re.Match[str]) -> str:
+        return match[1] + format_value(computed[match[2]], match[3])  # type: ignore[arg-type]
 
-    def write_table(found: re.Match[str]) -> str:
-        marker, kind, name, heading, rows = found.groups()
+    def write_table(match: re.Match[str]) -> str:
+        marker, kind, name, heading, rows = match.groups()
         content = computed[name]
         if kind == "table":
             return marker + heading + "".join(f"{row}\n" for row in content)  # type: ignore[union-attr]
         lines = [re.match(r"(\| `?(\w+)`? \| )([^|]*?)( \|.*)", row) for row in rows.splitlines()]
-        values = [formatted(content[line[2]], line[3]) for line in lines if line]  # type: ignore[index,call-overload]
+        values = [format_value(content[line[2]], line[3]) for line in lines if line]  # type: ignore[index,call-overload]
         assert len(values) == len(lines), f"a row of {name} has no name"
         return (
             marker
@@ -77,10 +77,10 @@ def refreshed(text: str, computed: Computed) -> str:
     return re.sub(r"(<!-- value: (\w+) -->)(-?[\d.,]*\d%?(?:–[\d–, ]*\d)?|[a-z_]+)", write_value, text)
 
 
-def refreshed_page(page: str, compute: Callable[[str], Computed]) -> str:
+def refresh_page(page: str, compute: Callable[[str], Computed]) -> str:
     """A page with the figures of each of its languages."""
     texts = (DOCS / page).read_text(encoding="utf-8").split(KOREAN)
-    return KOREAN.join(refreshed(text, compute(text)) for text in texts)
+    return KOREAN.join(refresh_text(text, compute(text)) for text in texts)
 
 
 def main() -> None:
@@ -90,7 +90,7 @@ def main() -> None:
     from tests.docs.computed import PAGES
 
     for page, compute in PAGES.items():
-        (DOCS / page).write_text(refreshed_page(page, compute), encoding="utf-8")
+        (DOCS / page).write_text(refresh_page(page, compute), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.docs.computed import PAGES
-from tests.docs.figures import DOCS, KOREAN, Computed, refreshed, refreshed_page
+from tests.docs.figures import DOCS, KOREAN, Computed, refresh_page, refresh_text
 
 EXAMPLE = """Of <!-- value: n -->1,000 answers <!-- value: share -->0% pass: <!-- value: verdict -->unknown.
 
@@ -27,28 +27,26 @@ COMPUTED: Computed = {
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_page_is_fresh(page: str) -> None:
-    assert refreshed_page(page, PAGES[page]) == (DOCS / page).read_text(encoding="utf-8"), (
-        "python -m tests.docs.figures"
-    )
+def test_page_is_up_to_date(page: str) -> None:
+    assert refresh_page(page, PAGES[page]) == (DOCS / page).read_text(encoding="utf-8"), "python -m tests.docs.figures"
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_page_shows_every_computed_figure_in_each_language(page: str) -> None:
+def test_page_shows_every_computed_figure_in_each_language(page: str) -> None:
     for text in (DOCS / page).read_text(encoding="utf-8").split(KOREAN):
         assert set(re.findall(r"<!-- (?:value|figures|table): (\w+) -->", text)) == set(PAGES[page](text))
 
 
 def test_figures_keep_the_decimals_of_the_page() -> None:
-    text = refreshed(EXAMPLE, COMPUTED)
+    text = refresh_text(EXAMPLE, COMPUTED)
     assert text.startswith("Of <!-- value: n -->2,500 answers <!-- value: share -->13% pass:")
     assert "<!-- value: verdict -->cannot_tell.\n" in text
     assert "| `mean` | -0.667 | The mean. |\n" in text
     assert text.endswith("|---|---|\n| 3 | 4 |\n| 5 | 6 |\n")
-    assert refreshed(text, COMPUTED) == text
+    assert refresh_text(text, COMPUTED) == text
 
 
 @pytest.mark.parametrize("name", ["n", "means", "rows"])
-def test_a_marker_that_nothing_computes_is_an_error(name: str) -> None:
+def test_marker_without_computed_value_raises_error(name: str) -> None:
     with pytest.raises(KeyError, match=name):
-        refreshed(EXAMPLE, {key: value for key, value in COMPUTED.items() if key != name})
+        refresh_text(EXAMPLE, {key: value for key, value in COMPUTED.items() if key != name})

@@ -1,4 +1,4 @@
-"""What docs/files.md tells to copy works: both files, the commands, the figure they print, and the names of fields."""
+"""The files, commands, figures and field names of docs/files.md work as printed."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ BLOCKS = re.findall(r"```(\w*)\n(.*?)```", PAGE, re.S)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_files_and_commands_work_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def test_files_and_commands_work_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
     make_project()
     blocks = dict(reversed(BLOCKS))  # the first of each kind
     monkeypatch.chdir(tmp_path)
     Path("questions.yaml").write_text(blocks["yaml"], encoding="utf-8")
     Path("answers.jsonl").write_text(blocks["json"], encoding="utf-8")
-    printed, beside = io.StringIO(), io.StringIO()
+    printed, stderr = io.StringIO(), io.StringIO()
     for line in commands("import_(?:questions|answers)") + commands("evaluate --questions"):
         with pytest.raises(SystemExit, match="100") if "--fail-under" in line else nullcontext():
-            call_command(*line, stdout=printed, stderr=beside)
+            call_command(*line, stdout=printed, stderr=stderr)
     assert blocks[""].strip() in printed.getvalue()
-    assert beside.getvalue().count("Kept as metadata") == 0
+    assert stderr.getvalue().count("Kept as metadata") == 0
     assert Path("report.html").stat().st_size > 10_000
     assert "<testsuites>" in Path("gate.xml").read_text(encoding="utf-8")
 
 
 def commands(start: str) -> list[list[str]]:
     """The page's commands that begin so, as arguments."""
-    found = re.findall(rf"manage\.py ({start}.*)", PAGE)
-    assert found
-    return [shlex.split(line) for line in found]
+    matches = re.findall(rf"manage\.py ({start}.*)", PAGE)
+    assert matches
+    return [shlex.split(line) for line in matches]
 
 
-def test_every_other_name_of_a_field_is_listed() -> None:
+def test_every_field_alias_is_listed() -> None:
     names = {*question_rows.ID, *question_rows.QUESTION_TEXT, *question_rows.REFERENCE, *question_rows.BUILT_IN_CHECKS}
     names |= {*answer_rows.QUESTION_ID, *answer_rows.ANSWER, *answer_rows.CONTEXTS, *answer_rows.RETRIEVED_IDS}
     assert {name for name in names if f"`{name}`" not in PAGE} == set()

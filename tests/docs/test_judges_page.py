@@ -14,7 +14,7 @@ from django.core.management import call_command
 
 from evaluation.judges.shipped import save_judge
 from evaluation.models import Endpoint, Reply, Run
-from tests.evaluation.runs.remote import answers_to
+from tests.evaluation.runs.remote import make_answers
 from tests.judge_server import JudgeServer
 
 pytestmark = pytest.mark.django_db
@@ -31,35 +31,40 @@ def judge(tmp_path: Path, settings: Any) -> Iterator[JudgeServer]:
 
 
 @pytest.fixture
-def named(judge: JudgeServer) -> list[str]:
+def run_options(judge: JudgeServer) -> list[str]:
     """The options that say what ``evaluate`` is about: three answers, and a judge whose calls have a price."""
-    answers = answers_to(3)
+    answers = make_answers(3)
     endpoint = Endpoint.objects.create(name="e", base_url=judge.base_url)
     save_judge(answers.project, "mini", endpoint, model="judge-1", language="en")
     system = answers.system_version.system.name
-    said = {"questions": answers.question_set.name, "system": system, "project": answers.project.name, "judge": "mini"}
-    return [f"--{name}={value}" for name, value in said.items()]
+    options = {
+        "questions": answers.question_set.name,
+        "system": system,
+        "project": answers.project.name,
+        "judge": "mini",
+    }
+    return [f"--{name}={value}" for name, value in options.items()]
 
 
-def evaluate(*words: str) -> Run:
+def evaluate(*options: str) -> Run:
     with suppress(SystemExit):  # of a run that did not end complete, which the state tells
-        call_command("evaluate", *words, stdout=StringIO(), stderr=StringIO())
+        call_command("evaluate", *options, stdout=StringIO(), stderr=StringIO())
     return Run.objects.latest("pk")
 
 
 @pytest.mark.slow
-def test_no_cache_makes_every_call(judge: JudgeServer, named: list[str]) -> None:
-    evaluate(*named)
-    first = judge.calls
-    assert evaluate(*named).state == Run.State.COMPLETED
-    assert judge.calls == first
+def test_no_cache_option_repeats_every_call(judge: JudgeServer, run_options: list[str]) -> None:
+    evaluate(*run_options)
+    first_calls = judge.calls
+    assert evaluate(*run_options).state == Run.State.COMPLETED
+    assert judge.calls == first_calls
     assert Reply.objects.filter(outcome="cached").exists()
-    assert evaluate(*named, "--no-cache").state == Run.State.COMPLETED
-    assert judge.calls == 2 * first
+    assert evaluate(*run_options, "--no-cache").state == Run.State.COMPLETED
+    assert judge.calls == 2 * first_calls
 
 
-def test_a_budget_pauses_and_a_larger_one_goes_on(judge: JudgeServer, named: list[str]) -> None:
-    run = evaluate(*named, "--budget=0")
+def test_run_pauses_at_budget_and_resumes_with_larger_budget(judge: JudgeServer, run_options: list[str]) -> None:
+    run = evaluate(*run_options, "--budget=0")
     assert (run.state, run.budget, judge.calls) == (Run.State.PAUSED, Decimal(0), 0)
     call_command("resume_run", str(run.pk), "--budget=1", stdout=StringIO(), stderr=StringIO())
     run.refresh_from_db()

@@ -14,7 +14,7 @@ MADE_UP = re.compile(r"[A-Z]{3,}|\*")
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md", "contrib/README.md", "README.md"])
-def test_paths_exist(page: str) -> None:
-    named = re.findall(r"`([\w./-]+)`", (ROOT / page).read_text(encoding="utf-8"))
-    paths = [path for path in named if path.startswith(STARTS) and not MADE_UP.search(path)]
+def test_printed_paths_exist(page: str) -> None:
+    printed_paths = re.findall(r"`([\w./-]+)`", (ROOT / page).read_text(encoding="utf-8"))
+    paths = [path for path in printed_paths if path.startswith(STARTS) and not MADE_UP.search(path)]
     assert [path for path in paths if not (ROOT / path).exists()] == []

@@ -24,14 +24,14 @@ from review.queues.planning import next_review_json
 from review.reports.inputs import load_inputs
 from review.reports.report import build_report
 from review.reports.verdict import verdict_of
-from tests.docs.figures import DOCS, LANGUAGES, part
+from tests.docs.figures import DOCS, LANGUAGES, page_in_language
 from tests.factories import make_answer_set, make_project, make_question_set
 from tests.review.builders import answer_rows, answers_to, metric, run_over, score, score_all
 from tests.review.calibration.labelled import worth
-from tests.review.calibration.place import Place
-from tests.review.comparisons.test_difference import a_run, questions
-from tests.review.reports.test_verdict import ANSWERS, HARSH, JUDGED, KIND, LEVELS, judged_run, rated
-from tests.review.sampled import OTHERS, rate_all, rate_the_others
+from tests.review.calibration.place import CalibrationSetup
+from tests.review.comparisons.test_difference import create_run, make_questions
+from tests.review.reports.test_verdict import ANSWERS, HARSH, JUDGED, KIND, LEVELS, judged_run, rate_by_experts
+from tests.review.sampled import OTHER_SCORES, rate_all, rate_other_parts
 
 pytestmark = pytest.mark.django_db
 PAGE, KOREAN = "verdicts.md", "\n# 한국어\n"
@@ -59,48 +59,48 @@ def retrieval_only() -> Run:
 
 def judged_alike(*experts: list[int]) -> list[Run]:
     """Two runs that the judge scored alike, every answer of both rated."""
-    asked = questions(ANSWERS)
-    runs = [a_run(asked, [4] * ANSWERS) for _ in experts]
+    question_set = make_questions(ANSWERS)
+    runs = [create_run(question_set, [4] * ANSWERS) for _ in experts]
     for run, values in zip(runs, experts, strict=True):
         rate_all(run, values)
-        rate_the_others(run)
+        rate_other_parts(run)
     return runs
 
 
-def judged(values: list[float], *experts: list[float]) -> Run:
+def judged_run_with_experts(values: list[float], *experts: list[float]) -> Run:
     """Sixty answers with these values of the judge on every criterion, all rated by experts, in their order."""
     run = run_over(answers_to(["a"] * ANSWERS))
-    rules = {name: [1.0] * ANSWERS for name in OTHERS if name not in JUDGED}
+    rules = {name: [1.0] * ANSWERS for name in OTHER_SCORES if name not in JUDGED}
     score_all(run, dict.fromkeys(JUDGED, values) | rules)
-    return rated(run, *experts)
+    return rate_by_experts(run, *experts)
 
 
 def skewed() -> Run:
     """Three of sixty answers get a 2 from the expert; the judge gives three others a 2."""
-    return judged([2.0] * 3 + [5.0] * 57, [5.0] * 57 + [2.0] * 3)
+    return judged_run_with_experts([2.0] * 3 + [5.0] * 57, [5.0] * 57 + [2.0] * 3)
 
 
 def lenient() -> Run:
     """The judge gives a level more than the experts wherever the scale has one."""
-    return judged([min(level + 1.0, 5.0) for level in LEVELS], [float(level) for level in LEVELS])
+    return judged_run_with_experts([min(level + 1.0, 5.0) for level in LEVELS], [float(level) for level in LEVELS])
 
 
 def undecided() -> Run:
     """Thirty of sixty answers are rated; on every third the expert is far from the judge."""
-    experts = [float(6 - level) if at % 3 == 0 else float(level) for at, level in enumerate(LEVELS)]
-    return rated(judged_run(), experts, answers=30)
+    experts = [float(6 - level) if index % 3 == 0 else float(level) for index, level in enumerate(LEVELS)]
+    return rate_by_experts(judged_run(), experts, answers=30)
 
 
-def built_on() -> Run:
+def in_sample_run() -> Run:
     """A judge whose prompt was built on every answer that it scored and the experts rated."""
-    place = Place(60)
-    activate(place.drafted("MINE"), place.judge, by=None, reason="a better prompt")
-    run = prepare_run(place.run.answer_set, profile_row(place.run.project, "graphrag"), judge=place.judge)
+    setup = CalibrationSetup(60)
+    activate(setup.create_draft("MINE"), setup.judge, by=None, reason="a better prompt")
+    run = prepare_run(setup.run.answer_set, profile_row(setup.run.project, "graphrag"), judge=setup.judge)
     rubric = run.judges.get(rubric_version__family="answer_quality").rubric_version
-    held = set(GoldItem.objects.filter(split="hold_out").values_list("answer", flat=True))
-    for number, answer in enumerate(answer_rows(place.run)):
-        if answer.pk not in held:
-            version = {"judge_version": place.judge, "rubric_version": rubric}
+    holdout_answers = set(GoldItem.objects.filter(split="hold_out").values_list("answer", flat=True))
+    for number, answer in enumerate(answer_rows(setup.run)):
+        if answer.pk not in holdout_answers:
+            version = {"judge_version": setup.judge, "rubric_version": rubric}
             score(run, answer, metric("correctness"), worth(number), **version)
     Run.objects.filter(pk=run.pk).update(state=Run.State.COMPLETED)
     run.refresh_from_db()
@@ -108,71 +108,75 @@ def built_on() -> Run:
 
 
 ONE_RUN: dict[str, Callable[[], Run]] = {
-    "good judge": lambda: rated(judged_run(), LEVELS, LEVELS),
-    "bad judge": lambda: rated(judged_run(), KIND, KIND),
+    "good judge": lambda: rate_by_experts(judged_run(), LEVELS, LEVELS),
+    "bad judge": lambda: rate_by_experts(judged_run(), KIND, KIND),
     "no ratings": judged_run,
-    "few ratings": lambda: rated(judged_run(), LEVELS, answers=12),
-    "disagreeing experts": lambda: rated(judged_run(), KIND, HARSH),
+    "few ratings": lambda: rate_by_experts(judged_run(), LEVELS, answers=12),
+    "disagreeing experts": lambda: rate_by_experts(judged_run(), KIND, HARSH),
     "incomplete": incomplete,
     "retrieval only": retrieval_only,
     "skewed": skewed,
     "lenient": lenient,
     "undecided": undecided,
-    "built on": built_on,
+    "built on": in_sample_run,
 }
 TWO_RUNS: dict[str, Callable[[], list[Run]]] = {
     "tie": lambda: judged_alike([4, 3, 4, 5] * 15, [4, 4, 3, 5] * 15),
     "near": lambda: judged_alike([4, 5, 4, 5] * 15, [4, 5, 4, 5] * 14 + [4, 5, 5, 5]),
     "worse": lambda: judged_alike([5] * ANSWERS, [4, 3, 2, 3] * 15),
     "better but not corrected": lambda: [
-        a_run(asked := questions(40), [4] * 40),
-        a_run(asked, [5, 4] * 18 + [2, 4, 2, 4]),
+        create_run(question_set := make_questions(40), [4] * 40),
+        create_run(question_set, [5, 4] * 18 + [2, 4, 2, 4]),
     ],
 }
 
 MARGINS = {"near": 0.03}  # differences that do not matter, where one is given
 
 
-def of_one(run: Run) -> list[str]:
+def run_sentences(run: Run) -> list[str]:
     basis = load_inputs(run)
     return list(verdict_of(replace(build_report(basis), next_review=next_review_json(basis))).sentences)
 
 
-def of_two(runs: list[Run], margin: float | None) -> list[str]:
-    found = with_margin(compare(runs), margin).differences[0]
+def comparison_sentences(runs: list[Run], margin: float | None) -> list[str]:
+    difference = with_margin(compare(runs), margin).differences[0]
     names = {"run": "new", "baseline": "old"}
-    return [lead_sentence(found, names), other_sentence(found, names), next_sentence(found, names)]
+    return [lead_sentence(difference, names), other_sentence(difference, names), next_sentence(difference, names)]
 
 
-def written(text: str, case: str) -> list[str]:
-    """The sentences that stand under a case's marker."""
+def sentences_in_page(text: str, case: str) -> list[str]:
+    """Return the sentences under a case's marker."""
     block = text.split(f"<!-- case: {case} -->\n", 1)[1].split("\n\n", 1)[0]
     return [line.removeprefix("- ") for line in block.splitlines()]
 
 
 @pytest.mark.parametrize("case", [*ONE_RUN, *TWO_RUNS])
-def test_the_page_says_what_is_said(case: str) -> None:
-    one, two = ONE_RUN.get(case), TWO_RUNS.get(case)
-    made = one() if one else two() if two else []
+def test_page_shows_the_generated_sentences(case: str) -> None:
+    build_run, build_runs = ONE_RUN.get(case), TWO_RUNS.get(case)
+    subject = build_run() if build_run else build_runs() if build_runs else []
     for language in LANGUAGES:
         with override(language):
-            sentences = of_one(made) if isinstance(made, Run) else of_two(made, MARGINS.get(case))
+            sentences = (
+                run_sentences(subject) if isinstance(subject, Run) else comparison_sentences(subject, MARGINS.get(case))
+            )
         if os.environ.get("WRITE_DOCS"):
-            write(case, language, sentences)
-        assert written(part(PAGE, language), case) == sentences, language
+            write_sentences(case, language, sentences)
+        assert sentences_in_page(page_in_language(PAGE, language), case) == sentences, language
 
 
-def write(case: str, language: str, sentences: list[str]) -> None:
+def write_sentences(case: str, language: str, sentences: list[str]) -> None:
     """Put the sentences under the case's marker, in the part of the language."""
     parts = (DOCS / PAGE).read_text(encoding="utf-8").split(KOREAN)
-    at = LANGUAGES[language]
-    before, after = parts[at].split(f"<!-- case: {case} -->\n", 1)
-    rest = after.split("\n\n", 1)[1:]
+    language_index = LANGUAGES[language]
+    head, tail = parts[language_index].split(f"<!-- case: {case} -->\n", 1)
+    following_blocks = tail.split("\n\n", 1)[1:]
     block = "\n".join(f"- {sentence}" for sentence in sentences)
-    parts[at] = f"{before}<!-- case: {case} -->\n{block}\n" + "".join(f"\n{one}" for one in rest)
+    parts[language_index] = f"{head}<!-- case: {case} -->\n{block}\n" + "".join(
+        f"\n{block_after}" for block_after in following_blocks
+    )
     (DOCS / PAGE).write_text(KOREAN.join(parts), encoding="utf-8")
 
 
-def test_the_page_is_in_both_languages() -> None:
-    english, korean = (part(PAGE, language) for language in LANGUAGES)
+def test_page_has_all_cases_in_both_languages() -> None:
+    english, korean = (page_in_language(PAGE, language) for language in LANGUAGES)
     assert english.count("<!-- case:") == korean.count("<!-- case:") == 15

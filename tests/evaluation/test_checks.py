@@ -1,4 +1,4 @@
-"""What is wrong with the operator's files is said at start."""
+"""System checks report invalid operator files at startup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.both_databases
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "said"),
+    ("text", "code", "message_part"),
     [
         (None, "concord.E003", "cannot be read"),
         ("prices: [", "concord.E004", "prices.yaml"),
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.both_databases
         ('prices: [{model: m, since: 2026-01-01, input: "0.5", output: "2"}]', None, ""),
     ],
 )
-def test_a_bad_table_of_prices_is_named_at_start(
-    settings: Any, tmp_path: Path, text: str | None, code: str | None, said: str
+def test_invalid_price_table_is_a_system_check_error(
+    settings: Any, tmp_path: Path, text: str | None, code: str | None, message_part: str
 ) -> None:
     file = tmp_path / "prices.yaml"
     if text is not None:
@@ -33,12 +33,12 @@ def test_a_bad_table_of_prices_is_named_at_start(
     settings.CONCORD_PRICES = str(file)
     errors = [(error.id, error.msg) for error in run_checks() if str(error.id).startswith("concord.E00")]
     assert [error[0] for error in errors] == ([code] if code else [])
-    assert all(said in message for _, message in errors)
+    assert all(message_part in message for _, message in errors)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL", "CONCORD_KEY_", "CONCORD_KEY_a", "XCONCORD_KEY_A"])
-def test_no_other_variable_is_sent_as_a_key(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_only_key_variables_are_read_as_keys(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "never to be sent")
     with pytest.raises(DomainError, match="key_name"):
         key_of(Endpoint(name="e", base_url="https://one.example/v1", key_env=name))

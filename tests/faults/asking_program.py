@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 
 def answer(question: str) -> dict[str, Any]:
-    """What the service says."""
+    """Return the answer of the RAG service."""
     body = json.dumps({"question": question}).encode()
     with urlopen(Request(os.environ["SYSTEM_TOY"] + "/ask", body), timeout=5) as reply:
         return dict(json.load(reply))

@@ -30,9 +30,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("faults"):
             twins.setdefault(re.sub("|".join(KINDS), "", item.nodeid), []).append(item)
-    both = [found for found in twins.values() if len(found) == len(KINDS)]
-    for turn, found in enumerate(both):
-        found[turn % len(KINDS)].add_marker("endurance")
+    complete_twins = [variants for variants in twins.values() if len(variants) == len(KINDS)]
+    for number, variants in enumerate(complete_twins):
+        variants[number % len(KINDS)].add_marker("endurance")
 
 
 @pytest.fixture
@@ -64,9 +64,9 @@ def site(
     """A migrated site; PostgreSQL only where ``CONCORD_TEST_POSTGRES`` names a server."""
     if request.param == "postgres" and not os.environ.get("CONCORD_TEST_POSTGRES"):
         pytest.skip("CONCORD_TEST_POSTGRES is not set")
-    with fresh_database(request.param, tmp_path, like=migrated(request.param)) as url:
-        made = Site(tmp_path, url, judge.origin)
+    with fresh_database(request.param, tmp_path, template_url=migrated(request.param)) as url:
+        new_site = Site(tmp_path, url, judge.origin)
         try:
-            yield made
+            yield new_site
         finally:
-            made.stop()
+            new_site.stop()

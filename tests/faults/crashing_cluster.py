@@ -20,11 +20,11 @@ POISON = "city 7."
 _honest = judges.judge_call
 
 
-def _deadly(rubric, question, answer, *rest, **options):  # type: ignore[no-untyped-def]
+def crash_on_poison(rubric, question, answer, *arguments, **options):  # type: ignore[no-untyped-def]
     if answer.text.endswith(POISON):
         os.kill(os.getpid(), signal.SIGKILL)
-    return _honest(rubric, question, answer, *rest, **options)
+    return _honest(rubric, question, answer, *arguments, **options)
 
 
-judges.judge_call = _deadly
+judges.judge_call = crash_on_poison
 call_command(*sys.argv[1:])

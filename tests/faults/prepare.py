@@ -24,29 +24,29 @@ def main(
     count: int,
     base_url: str,
     *,
-    started: bool,
+    start_now: bool,
     batch: bool = False,
     budget: Decimal | None = None,
-    places: int = 8,
+    max_concurrency: int = 8,
 ) -> int:
-    """The id of a run of ``count`` answers judged at ``base_url``, started unless told otherwise."""
+    """Return the id of a run of ``count`` answers judged at ``base_url``, started unless ``start_now`` is false."""
     questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
     answers = make_answer_set(questions)
     endpoint = Endpoint.objects.create(
-        name="local", base_url=base_url, max_concurrency=32 if budget else places, batches=batch
+        name="local", base_url=base_url, max_concurrency=32 if budget else max_concurrency, batches=batch
     )
     judge = save_judge(answers.project, "remote", endpoint, model="test-model", language="en")
     run = prepare_run(
         answers, profile_row(answers.project, "graphrag"), RunSpec(batch=batch, budget=budget), judge=judge
     )
-    if started:
+    if start_now:
         start(run)
     return run.pk
 
 
 if __name__ == "__main__":
-    given = dict(one.split("=") for one in sys.argv[3:] if "=" in one)
-    budget = Decimal(given["--budget"]) if "--budget" in given else None
-    started = "--draft" not in sys.argv
-    about = {"batch": "--batch" in sys.argv, "budget": budget, "places": int(given.get("--places", "8"))}
-    print(main(int(sys.argv[1]), sys.argv[2], started=started, **about))
+    options = dict(argument.split("=") for argument in sys.argv[3:] if "=" in argument)
+    budget = Decimal(options["--budget"]) if "--budget" in options else None
+    start_now = "--draft" not in sys.argv
+    about = {"batch": "--batch" in sys.argv, "budget": budget, "max_concurrency": int(options.get("--places", "8"))}
+    print(main(int(sys.argv[1]), sys.argv[2], start_now=start_now, **about))

@@ -16,7 +16,7 @@ from evaluation.criteria.rubrics import draft
 from evaluation.judges.shipped import save_judge
 from evaluation.models import Endpoint, Project
 from review.calibration.versions import freeze
-from tests.review.calibration.labelled import rated_run, reworded
+from tests.review.calibration.labelled import rated_run, rubric_with_instruction
 
 
 def main(base_url: str) -> int:
@@ -26,7 +26,7 @@ def main(base_url: str) -> int:
     freeze(run, "gold", by=None)
     endpoint = Endpoint.objects.create(name="local", base_url=base_url, max_concurrency=8)
     save_judge(run.project, "remote", endpoint, model="test-model", language="en")
-    return draft(run.project, reworded("BEGIN example 1\n{}\nEND example" * 5), by=None).version
+    return draft(run.project, rubric_with_instruction("BEGIN example 1\n{}\nEND example" * 5), by=None).version
 
 
 if __name__ == "__main__":

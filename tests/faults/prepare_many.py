@@ -17,13 +17,13 @@ from evaluation.worker.lifecycle import RunConfig, make_run, start
 from tests.factories import make_answer_set, make_question_set, question_spec
 
 
-def main(count: int, base_url: str, places: int, runs: int = 1) -> list[int]:
+def main(count: int, base_url: str, max_concurrency: int, runs: int = 1) -> list[int]:
     """The ids of the started runs, all of the same answers."""
     questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
     answers = make_answer_set(make_question_set(questions.project, specs=0))
     type(answers).objects.filter(pk=answers.pk).update(question_set=questions)
     answers.refresh_from_db()
-    made = Answer.objects.bulk_create(
+    stored_answers = Answer.objects.bulk_create(
         Answer(
             answer_set=answers,
             question=question,
@@ -34,8 +34,8 @@ def main(count: int, base_url: str, places: int, runs: int = 1) -> list[int]:
         )
         for question in questions.questions.all()
     )
-    Context.objects.bulk_create(Context(answer=one, position=0, text=one.text) for one in made)
-    endpoint = Endpoint.objects.create(name="local", base_url=base_url, max_concurrency=places)
+    Context.objects.bulk_create(Context(answer=answer, position=0, text=answer.text) for answer in stored_answers)
+    endpoint = Endpoint.objects.create(name="local", base_url=base_url, max_concurrency=max_concurrency)
     judge = save_judge(answers.project, "remote", endpoint, model="test-model", language="en")
     profile, rubric = profile_row(answers.project, "graphrag"), shipped_rubric_row("answer_quality", "en")
     config = RunConfig(use_cache=runs == 1)

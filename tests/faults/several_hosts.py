@@ -11,7 +11,8 @@ from tests.faults.site import ROOT, Site, free_port
 
 
 class Host:
-    """A machine's part: ``serve --no-worker`` (a ``port``) or ``serve --no-web``, told apart by ``CONCORD_HOST``."""
+    """One simulated machine: ``serve --no-worker`` (with a ``port``) or ``serve --no-web``, identified by
+    ``CONCORD_HOST``."""
 
     def __init__(self, site: Site, name: str, *, web: bool = False) -> None:
         self.name, self.port = name, free_port() if web else 0
@@ -19,10 +20,10 @@ class Host:
         folder.mkdir()
         site.environment.setdefault("SECRET_KEY", secrets.token_urlsafe(64))  # the same for all
         own = {"CONCORD_VAR": str(folder / "var"), "CONCORD_HOST": name, "SITE_WEDGED_SECONDS": "120"}
-        part = ["--no-worker", "--port", str(self.port)] if web else ["--no-web"]
+        role_options = ["--no-worker", "--port", str(self.port)] if web else ["--no-web"]
         with (site.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, str(ROOT / "manage.py"), "serve", *part],
+                [sys.executable, str(ROOT / "manage.py"), "serve", *role_options],
                 cwd=folder,
                 env={**site.environment, **own},
                 stdout=log,
@@ -32,7 +33,7 @@ class Host:
         site.processes.append(self.process)
 
     def is_ready(self) -> bool:
-        """Whether its web server takes people."""
+        """Return whether its web server answers."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/login/", timeout=5) as answer:
                 return bool(answer.status == 200)

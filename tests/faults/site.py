@@ -45,21 +45,23 @@ class Site:
 
     @property
     def is_postgres(self) -> bool:
-        """Which of the two databases this is."""
+        """Return whether the site's database is PostgreSQL."""
         return self.database_url.startswith("postgres")
 
     def manage(self, *arguments: str, check: bool = True) -> str:
-        """Run ``manage.py`` to its end; what it printed."""
+        """Run ``manage.py`` to its end and return its output."""
         return self.python("manage.py", *arguments, check=check)
 
     def python(self, *arguments: str, check: bool = True) -> str:
-        """Run Python to its end; what it printed."""
-        done = subprocess.run(
+        """Run Python to its end and return its output."""
+        completed = subprocess.run(
             [sys.executable, *arguments], cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False
         )
-        if check and done.returncode:
-            raise AssertionError(f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
-        return done.stdout.strip()
+        if check and completed.returncode:
+            raise AssertionError(
+                f"{arguments} ended with {completed.returncode}:\n{completed.stdout}\n{completed.stderr}"
+            )
+        return completed.stdout.strip()
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a process that is killed with the site, output into ``log`` of its folder."""
@@ -114,7 +116,7 @@ class Site:
 
 
 def free_port() -> int:
-    """A port nobody listens on."""
+    """Return an unused port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -129,7 +131,7 @@ def kill(pid: int, number: int = signal.SIGKILL) -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """All processes below one, from /proc, children before grandchildren."""
+    """Return all processes below one, from /proc, children before grandchildren."""
     parents: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -138,16 +140,16 @@ def descendants(pid: int) -> list[int]:
             continue
         if fields[0] != "Z":
             parents.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found, queue = [], [pid]
+    pids, queue = [], [pid]
     while queue:
         children = parents.get(queue.pop(0), [])
-        found += children
+        pids += children
         queue += children
-    return found
+    return pids
 
 
 def command_line(pid: int) -> str:
-    """How a process was started; empty for one that is gone."""
+    """Return the command line of a process; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
@@ -155,17 +157,17 @@ def command_line(pid: int) -> str:
 
 
 @contextmanager
-def fresh_database(kind: str, folder: Path, like: str = "") -> Iterator[str]:
-    """The address of a database of the kind, removed afterwards: empty, or a copy of the one at the address ``like``,
-    which nobody uses meanwhile."""
+def fresh_database(kind: str, folder: Path, template_url: str = "") -> Iterator[str]:
+    """Provide the address of a database of the kind, removed afterwards: empty, or a copy of the one at
+    ``template_url``, which must be unused meanwhile."""
     if kind == "sqlite":
-        if like:
-            shutil.copy(like.removeprefix("sqlite:///"), folder / "site.sqlite3")
+        if template_url:
+            shutil.copy(template_url.removeprefix("sqlite:///"), folder / "site.sqlite3")
         yield f"sqlite:///{folder}/site.sqlite3"
         return
     server = os.environ["CONCORD_TEST_POSTGRES"]
     name = f"concord_faults_{os.getpid()}_{free_port()}"
-    template = urlsplit(like).path.removeprefix("/") or "template1"
+    template = urlsplit(template_url).path.removeprefix("/") or "template1"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         try:

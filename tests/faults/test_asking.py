@@ -15,7 +15,7 @@ from examples.rag_service import RagService
 from tests.faults.site import ROOT, Site
 
 pytestmark = [pytest.mark.faults]
-PLACES = 4
+MAX_CONCURRENCY = 4
 KILLS = 3
 QUESTIONS = 80
 
@@ -28,7 +28,7 @@ CONNECTORS = {
 }
 
 
-def prepared(site: Site, service: RagService, kind: str = "http") -> int:
+def prepare_collection_run(site: Site, service: RagService, kind: str = "http") -> int:
     """The id of a run that asks the service by a connector; the operator allows each of them."""
     program = f"{sys.executable} {ROOT}/tests/faults/asking_program.py {{query}}"
     site.environment |= {
@@ -45,16 +45,16 @@ def prepared(site: Site, service: RagService, kind: str = "http") -> int:
 @pytest.mark.parametrize(
     ("site", "kind"), [*(("sqlite", kind) for kind in CONNECTORS), ("postgres", "http")], indirect=["site"]
 )
-def test_after_kills_only_questions_that_were_out_are_asked_again(site: Site, kind: str) -> None:
+def test_after_kills_only_questions_in_flight_are_asked_again(site: Site, kind: str) -> None:
     with RagService() as service:
         service.seconds = 0.05
-        run = prepared(site, service, kind)
+        run = prepare_collection_run(site, service, kind)
         for killed in range(1, KILLS + 1):
             worker = subprocess.Popen(
                 [sys.executable, "manage.py", "work", "--once", str(run)], cwd=ROOT, env=site.environment
             )
-            due = QUESTIONS * killed // (KILLS + 1)
-            while len(service.asked) < due and worker.poll() is None:
+            kill_after = QUESTIONS * killed // (KILLS + 1)
+            while len(service.asked) < kill_after and worker.poll() is None:
                 time.sleep(0.02)
             worker.send_signal(signal.SIGKILL)
             worker.wait()
@@ -69,18 +69,18 @@ def test_after_kills_only_questions_that_were_out_are_asked_again(site: Site, ki
             "SELECT status, COUNT(*), COUNT(DISTINCT question_id) FROM evaluation_answer GROUP BY status"
         )
         assert answers == [("ok", QUESTIONS, QUESTIONS)]
-        again = {question: times for question, times in service.asked.items() if times > 1}
+        repeated = {question: times for question, times in service.asked.items() if times > 1}
         assert len(service.asked) == QUESTIONS
         # Of the questions out at a kill, and of those that had come back and were about to be written together.
-        assert sum(times - 1 for times in again.values()) <= KILLS * 3 * PLACES
-        assert service.peak <= 2 * PLACES  # a killed worker's requests were still being answered
+        assert sum(times - 1 for times in repeated.values()) <= KILLS * 3 * MAX_CONCURRENCY
+        assert service.peak <= 2 * MAX_CONCURRENCY  # a killed worker's requests were still being answered
 
 
-def test_limits_of_a_system_hold_over_eight_workers_and_a_wait_it_asks_for_too(site: Site) -> None:
+def test_eight_workers_respect_system_limits_and_retry_after(site: Site) -> None:
     with RagService() as service:
         service.seconds = 0.1
         service.fault_of = lambda question, times: "limit" if times == 1 and question.endswith("7?") else ""
-        run = prepared(site, service)
+        run = prepare_collection_run(site, service)
         for worker in [site.start("manage.py", "work", "--once", str(run), "--seconds", "90") for _ in range(8)]:
             worker.wait(120)
         site.wait_for(run, "completed", seconds=30)
@@ -88,7 +88,7 @@ def test_limits_of_a_system_hold_over_eight_workers_and_a_wait_it_asks_for_too(s
         assert len(service.asked) == QUESTIONS
         assert {question: times for question, times in service.asked.items() if times != 1} == dict.fromkeys(limited, 2)
         assert len(limited) == QUESTIONS // 10
-        assert service.peak <= PLACES
+        assert service.peak <= MAX_CONCURRENCY
         assert site.rows("SELECT outcome, COUNT(*) FROM evaluation_reply GROUP BY outcome ORDER BY outcome") == [
             ("ok", QUESTIONS),
             ("rate_limited", QUESTIONS // 10),

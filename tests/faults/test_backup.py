@@ -1,4 +1,4 @@
-"""Backups taken in mid run with reviewers at work: whole, of one moment, and the run goes on from there."""
+"""Backups of a running run with active reviewers: complete, consistent, and the run can be resumed from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.site import Site, fresh_database
-from tests.faults.test_kills import assert_each_score_once, prepared
+from tests.faults.test_kills import assert_each_score_once, prepare_run
 from tests.faults.test_watchdog import wait_until
 from tests.judge_server import JudgeServer
 from tests.review.people import empty_queues
@@ -29,18 +29,18 @@ def empty_site(site: Site, folder: Path, judge: JudgeServer) -> Iterator[Site]:
     """Another place of the same kind, with nothing in it and the same signing key."""
     folder.mkdir()
     with fresh_database("postgres" if site.is_postgres else "sqlite", folder) as url:
-        made = Site(folder, url, judge.origin)
+        new_site = Site(folder, url, judge.origin)
         key = site.environment.get("SECRET_KEY") or (site.folder / "secret_key").read_text()
-        made.environment["SECRET_KEY"] = key
+        new_site.environment["SECRET_KEY"] = key
         try:
-            yield made
+            yield new_site
         finally:
-            made.stop()
+            new_site.stop()
 
 
-def test_a_backup_of_a_run_in_work_is_restored_and_goes_on(site: Site, judge: JudgeServer, tmp_path: Path) -> None:
+def test_backup_of_running_run_is_restored_and_resumes(site: Site, judge: JudgeServer, tmp_path: Path) -> None:
     judge.latency = 1.5
-    run = prepared(site, judge, ANSWERS)
+    run = prepare_run(site, judge, ANSWERS)
     site.serve()
     wait_until(lambda: judge.stats()["calls"] > 10, seconds=120)
     file = tmp_path / "concord.backup"
@@ -49,49 +49,51 @@ def test_a_backup_of_a_run_in_work_is_restored_and_goes_on(site: Site, judge: Ju
     assert file.stat().st_mode & 0o077 == 0
     with pytest.raises(AssertionError, match="There is a file"):
         site.manage("backup", str(file))
-    with empty_site(site, tmp_path / "elsewhere", judge) as other:
-        printed = other.manage("restore", str(file))
+    with empty_site(site, tmp_path / "elsewhere", judge) as restored_site:
+        printed = restored_site.manage("restore", str(file))
         assert f"run {run} (running): " in printed
         assert "calls were out at that moment" in printed
         assert "SECRET_KEY" not in printed
-        done = other.rows(f"SELECT COUNT(*) FROM evaluation_workunit WHERE run_id = {run} AND state = 'done'")[0][0]
-        assert 0 < done < 2 * ANSWERS
+        done_count = restored_site.rows(
+            f"SELECT COUNT(*) FROM evaluation_workunit WHERE run_id = {run} AND state = 'done'"
+        )[0][0]
+        assert 0 < done_count < 2 * ANSWERS
         judge.latency = 0.01
-        other.manage("work", "--once", str(run))
-        other.wait_for(run, "completed", seconds=60)
-        assert_each_score_once(other, run, ANSWERS)
+        restored_site.manage("work", "--once", str(run))
+        restored_site.wait_for(run, "completed", seconds=60)
+        assert_each_score_once(restored_site, run, ANSWERS)
         with pytest.raises(AssertionError, match="an empty place only"):
-            other.manage("restore", str(file))
+            restored_site.manage("restore", str(file))
 
 
-def test_every_rating_acknowledged_before_a_backup_is_in_it(site: Site, judge: JudgeServer, tmp_path: Path) -> None:
+def test_backup_contains_every_rating_acknowledged_before_it(site: Site, judge: JudgeServer, tmp_path: Path) -> None:
     files: list[Path] = []
     with ThreadPoolExecutor(1) as pool:
-        people = pool.submit(empty_queues, site, 4, {1: 180, 2: 60})
-        while not people.done():
+        reviews = pool.submit(empty_queues, site, 4, {1: 180, 2: 60})
+        while not reviews.done():
             files.append(tmp_path / f"{len(files)}.backup")
             site.manage("backup", str(files[-1]))
-        people.result()
-    asked = "SELECT id, created_at FROM review_rating ORDER BY id"
-    kept = site.rows(asked)
-    made = {file: made_at(file) for file in files}
-    during = [file for file in files if kept[0][1] < made[file] < kept[-1][1]]
+        reviews.result()
+    rating_query = "SELECT id, created_at FROM review_rating ORDER BY id"
+    ratings = site.rows(rating_query)
+    backup_times = {file: backup_time(file) for file in files}
+    during = [file for file in files if ratings[0][1] < backup_times[file] < ratings[-1][1]]
     assert during, "no backup was made while people were at work"
     for file in {during[len(during) // 2], files[-1]}:
-        with empty_site(site, tmp_path / f"{file.stem}-place", judge) as other:
-            other.manage("restore", str(file))
-            held = other.rows(asked)
-        assert set(held) <= set(kept)
-        assert {row for row in kept if row[1] < made[file]} <= set(held)
+        with empty_site(site, tmp_path / f"{file.stem}-place", judge) as restored_site:
+            restored_site.manage("restore", str(file))
+            restored_ratings = restored_site.rows(rating_query)
+        assert set(restored_ratings) <= set(ratings)
+        assert {row for row in ratings if row[1] < backup_times[file]} <= set(restored_ratings)
 
 
-def made_at(file: Path) -> str:
+def backup_time(file: Path) -> str:
     """When a backup was begun, as the database writes times."""
     with zipfile.ZipFile(file) as archive:
         return str(json.loads(archive.read("manifest.json"))["made_at"]).replace("T", " ").removesuffix("Z")
 
 
-def test_a_damaged_backup_and_a_stranger_are_refused_and_the_place_stays_empty(
+def test_damaged_or_foreign_backup_is_refused_and_target_stays_empty(
     site: Site, judge: JudgeServer, tmp_path: Path
 ) -> None:
     site.manage("backup", str(file := tmp_path / "concord.backup"))
@@ -100,33 +102,31 @@ def test_a_damaged_backup_and_a_stranger_are_refused_and_the_place_stays_empty(
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("manifest.json", manifest)
         archive.writestr("database", content[:-1] + bytes([content[-1] ^ 1]))
-    (stranger := tmp_path / "stranger").write_text("no archive")
-    with empty_site(site, tmp_path / "elsewhere", judge) as other:
-        for wrong, message in ((file, "is damaged"), (stranger, "is no backup that can be read")):
+    (foreign_file := tmp_path / "stranger").write_text("no archive")
+    with empty_site(site, tmp_path / "elsewhere", judge) as target_site:
+        for bad_file, message in ((file, "is damaged"), (foreign_file, "is no backup that can be read")):
             with pytest.raises(AssertionError, match=message):
-                other.manage("restore", str(wrong))
+                target_site.manage("restore", str(bad_file))
         assert not (tmp_path / "elsewhere" / "site.sqlite3").exists()
 
 
-@pytest.mark.parametrize("held", [False, True])
-def test_serve_writes_the_log_back_when_it_stops_or_says_that_it_could_not(
-    site: Site, judge: JudgeServer, held: bool
-) -> None:
+@pytest.mark.parametrize("reader_open", [False, True])
+def test_serve_checkpoints_wal_on_stop_or_reports_failure(site: Site, judge: JudgeServer, reader_open: bool) -> None:
     if site.is_postgres:
         pytest.skip("a server's log is its own")
     site.environment["SITE_HEARTBEAT_SECONDS"] = "30"
     file = Path(site.database_url.removeprefix("sqlite:///"))
     parent = site.serve()
     wait_until(lambda: Path(f"{file}-wal").exists() and Path(f"{file}-wal").stat().st_size > 0)
-    prepared(site, judge, 5, "--draft")
+    prepare_run(site, judge, 5, "--draft")
     with closing(sqlite3.connect(file)) as reader:
-        if held:
+        if reader_open:
             reader.execute("BEGIN")
             reader.execute("SELECT COUNT(*) FROM evaluation_run").fetchone()
             site.manage("shell", "--no-imports", "-c", "from evaluation.worker.database import *; try_writing()")
         os.kill(parent.pid, signal.SIGTERM)
         assert parent.wait(60) == 0
-    said = "could not be written back" in (site.folder / "log").read_text()
-    assert said is held
-    if not held:
+    failure_reported = "could not be written back" in (site.folder / "log").read_text()
+    assert failure_reported is reader_open
+    if not reader_open:
         assert not Path(f"{file}-wal").exists() or Path(f"{file}-wal").stat().st_size == 0

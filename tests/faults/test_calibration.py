@@ -9,20 +9,20 @@ import pytest
 
 from tests.faults.site import Site, kill
 from tests.judge_server import JudgeServer
-from tests.review.calibration.judging import judging, learning
+from tests.review.calibration.judging import biased_judge, offset_without_examples
 
 pytestmark = [pytest.mark.faults]
-ASKED = ("--judge", "remote", "--gold", "gold")
+JUDGE_AND_GOLD = ("--judge", "remote", "--gold", "gold")
 NOT_WRITTEN = 16  # calls when a process is killed: eight that are out, and as many that came back since the last write
 
 
-def killed_at(site: Site, judge: JudgeServer, command: tuple[str, ...], *counts: int) -> None:
+def kill_at_calls(site: Site, judge: JudgeServer, command: tuple[str, ...], *counts: int) -> None:
     """Kill the command each time the judge has got so many calls of it."""
-    before = judge.stats()["calls"]
+    calls_before = judge.stats()["calls"]
     for count in counts:
         process = site.start(*command)
         end = time.monotonic() + 120
-        while judge.stats()["calls"] < before + count:
+        while judge.stats()["calls"] < calls_before + count:
             assert time.monotonic() < end
             time.sleep(0.05)
         kill(process.pid)
@@ -30,29 +30,29 @@ def killed_at(site: Site, judge: JudgeServer, command: tuple[str, ...], *counts:
         time.sleep(5)  # longer than the dead process's lease
 
 
-def test_a_search_goes_on_and_pays_nothing_twice(site: Site, judge: JudgeServer) -> None:
-    judge.behave(judging(learning))
+def test_killed_search_resumes_without_repeating_paid_calls(site: Site, judge: JudgeServer) -> None:
+    judge.behave(biased_judge(offset_without_examples))
     site.python("-m", "tests.faults.prepare_calibration", judge.base_url)
-    command = ("manage.py", "calibrate", "answer_quality", *ASKED, "--strategy", "examples")
-    killed_at(site, judge, command, 50, 150, 250)
+    command = ("manage.py", "calibrate", "answer_quality", *JUDGE_AND_GOLD, "--strategy", "examples")
+    kill_at_calls(site, judge, command, 50, 150, 250)
     assert "offered as a candidate" in site.python(*command)
     assert site.rows("SELECT COUNT(*) FROM review_search") == [(1,)]
     assert site.rows("SELECT COUNT(*) FROM review_searchrun") == [(2,)]
     calls = 120 + 3 * 72  # the active version on all open answers, three drafts on validation
-    ((heard, units),) = site.rows(
+    ((reply_count, units),) = site.rows(
         "SELECT COUNT(*), COUNT(DISTINCT a.unit_id) FROM evaluation_reply r "
         "JOIN evaluation_attempt a ON a.id = r.attempt_id WHERE r.outcome = 'ok'"
     )
-    assert (heard, units) == (calls, calls)
+    assert (reply_count, units) == (calls, calls)
     judge_calls = judge.stats()["calls"] - judge.stats()["preflights"]
     assert judge_calls <= calls + 3 * NOT_WRITTEN
 
 
-def test_a_look_goes_on_and_asks_nothing_twice(site: Site, judge: JudgeServer) -> None:
-    judge.behave(judging(learning))
+def test_killed_holdout_test_resumes_without_repeating_calls(site: Site, judge: JudgeServer) -> None:
+    judge.behave(biased_judge(offset_without_examples))
     version = site.python("-m", "tests.faults.prepare_calibration", judge.base_url)
-    command = ("manage.py", "test_prompt", f"answer_quality@{version}", *ASKED)
-    killed_at(site, judge, command, 50, 150)
+    command = ("manage.py", "test_prompt", f"answer_quality@{version}", *JUDGE_AND_GOLD)
+    kill_at_calls(site, judge, command, 50, 150)
     assert site.python(*command).splitlines()[0] == "accepted"
     assert site.rows("SELECT COUNT(*) FROM review_holdouttest") == [(1,)]
     assert site.rows("SELECT COUNT(*) FROM review_sealedverdict") == [(240,)]

@@ -13,10 +13,10 @@ from tests.review.people import empty_queues
 
 
 @pytest.mark.slow
-def test_a_few_people_empty_two_queues_and_nothing_is_lost_doubled_or_misdirected(site: Site) -> None:
+def test_few_reviewers_finish_two_queues_with_exactly_once_ratings(site: Site) -> None:
     empty_queues(site, 4, {1: 24, 2: 12})
 
 
 @pytest.mark.faults
-def test_twelve_people_empty_two_queues_and_nothing_is_lost_doubled_or_misdirected(site: Site) -> None:
+def test_twelve_reviewers_finish_two_queues_with_exactly_once_ratings(site: Site) -> None:
     empty_queues(site, 12, {1: 300, 2: 150})

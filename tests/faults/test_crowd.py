@@ -16,7 +16,7 @@ from tests.review.people import empty_queues
 pytestmark = [pytest.mark.crowd]
 
 
-def test_a_crowd_empties_a_queue_with_two_reviewers_an_item(site: Site) -> None:
+def test_many_reviewers_finish_double_review_queue(site: Site) -> None:
     empty_queues(
         site, int(os.environ.get("CROWD_PEOPLE", "50")), {2: int(os.environ.get("CROWD_ITEMS", "5000"))}, rough=True
     )

@@ -1,4 +1,4 @@
-"""The database goes away, refuses to be written, or its clock jumps, while calls are out (T7, T8, T9)."""
+"""The database is unavailable, refuses writes, or its clock jumps, while calls are in flight."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ import psycopg
 import pytest
 
 from tests.faults.site import Site
-from tests.faults.test_kills import assert_each_score_once, prepared
-from tests.faults.test_stopping import act
+from tests.faults.test_kills import assert_each_score_once, prepare_run
+from tests.faults.test_stopping import control_run
 from tests.faults.test_watchdog import wait_until
 from tests.judge_server import JudgeServer
 
 pytestmark = [pytest.mark.endurance]
-PLACES = 8  # of the endpoint in tests/faults/prepare.py
+MAX_CONCURRENCY = 8  # of the endpoint in tests/faults/prepare.py
 
 
-def at_once(site: Site, *statements: str) -> int:
-    """Carry out the statements in one transaction, without the seconds a Django process takes to start: what they are
-    about is still so. How many rows the first one changed."""
+def execute_in_transaction(site: Site, *statements: str) -> int:
+    """Execute the statements in one transaction, without the start-up time of a Django process, and return the row
+    count of the first."""
     if site.is_postgres:
         with psycopg.connect(site.database_url) as server:
-            changed = [server.execute(statement).rowcount for statement in statements]
-        return changed[0]
+            row_counts = [server.execute(statement).rowcount for statement in statements]
+        return row_counts[0]
     with closing(sqlite3.connect(site.folder / "site.sqlite3", timeout=60, isolation_level=None)) as file:
         file.execute("BEGIN IMMEDIATE")
-        changed = [file.execute(statement).rowcount for statement in statements]
+        row_counts = [file.execute(statement).rowcount for statement in statements]
         file.execute("COMMIT")
-    return changed[0]
+    return row_counts[0]
 
 
-def moved(site: Site, field: str, hours: str) -> str:
+def shifted_time(site: Site, field: str, hours: str) -> str:
     return f"{field} + INTERVAL '{hours} hour'" if site.is_postgres else f"datetime({field}, '{hours} hour')"
 
 
-def take_away(site: Site, seconds: float) -> None:
-    """PostgreSQL: as in a restart, every connection is cut and no new one taken. SQLite: somebody holds the lock for
-    longer than a statement waits."""
+def interrupt_database(site: Site, seconds: float) -> None:
+    """Make the database unusable for some seconds. PostgreSQL: every connection is cut and none accepted, as in a
+    restart. SQLite: another process holds the lock for longer than a statement waits."""
     if not site.is_postgres:
         site.python(
             "-c",
@@ -59,79 +59,80 @@ def take_away(site: Site, seconds: float) -> None:
         connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
 
 
-def test_t7_a_database_that_is_away_for_seconds_costs_no_call_and_loses_no_reply(
-    site: Site, judge: JudgeServer
-) -> None:
+def test_short_database_outage_costs_no_call_and_loses_no_reply(site: Site, judge: JudgeServer) -> None:
     site.environment["SITE_LEASE_SECONDS"] = "60"
     judge.latency = 0.2
-    run = prepared(site, judge, 200)
+    run = prepare_run(site, judge, 200)
     worker = site.start("manage.py", "work", "--once", str(run))
     wait_until(lambda: judge.stats()["calls"] >= 40)
-    take_away(site, 3)
+    interrupt_database(site, 3)
     assert worker.wait(120) == 0
     assert site.state(run) == "completed"
     assert_each_score_once(site, run, 200)
     assert judge.stats()["calls"] == 200
 
 
-def test_t8_a_run_pauses_before_the_disk_is_full_and_goes_on_when_there_is_room(site: Site, judge: JudgeServer) -> None:
+def test_run_pauses_before_disk_is_full_and_resumes_with_free_space(site: Site, judge: JudgeServer) -> None:
     if site.is_postgres:
         pytest.skip("the disk of a database server is not seen from here")
     judge.latency = 0.3
-    run = prepared(site, judge, 60)
+    run = prepare_run(site, judge, 60)
     filler = site.folder / "filler"
     free = shutil.disk_usage(site.folder).free // 1_000_000
     # The disk counts as full when 300 of the megabytes that are free now are gone.
     site.environment["CONCORD_MIN_FREE_DISK_MB"] = str(free - 300)
     worker = site.start("manage.py", "work", "--once", str(run))
-    wait_until(lambda: judge.stats()["calls"] >= PLACES)
-    with filler.open("wb") as taken:
-        os.posix_fallocate(taken.fileno(), 0, 600_000_000)
+    wait_until(lambda: judge.stats()["calls"] >= MAX_CONCURRENCY)
+    with filler.open("wb") as filler_file:
+        os.posix_fallocate(filler_file.fileno(), 0, 600_000_000)
     assert worker.wait(60) == 0
     assert site.rows(f"SELECT state, reason FROM evaluation_run WHERE id = {run}") == [("paused", "storage_full")]
     assert site.rows(f"SELECT COUNT(*) FROM evaluation_workunit WHERE run_id = {run} AND state = 'leased'") == [(0,)]
-    seen = judge.stats()["calls"]
-    sent = site.rows("SELECT COUNT(*) FROM evaluation_reply WHERE outcome = 'ok'")[0][0]
-    assert sent == seen < 60  # whatever was paid for is there
+    call_count = judge.stats()["calls"]
+    reply_count = site.rows("SELECT COUNT(*) FROM evaluation_reply WHERE outcome = 'ok'")[0][0]
+    assert reply_count == call_count < 60  # whatever was paid for is there
     filler.unlink()
     site.environment["CONCORD_MIN_FREE_DISK_MB"] = "0"
-    act(site, run, "resume")
+    control_run(site, run, "resume")
     site.manage("work", "--once", str(run))
     assert_each_score_once(site, run, 60)
     assert judge.stats()["calls"] == 60
 
 
-def test_t9_a_clock_that_jumps_ahead_repeats_at_most_what_was_in_hands(site: Site, judge: JudgeServer) -> None:
+def test_clock_jump_ahead_repeats_at_most_the_calls_in_flight(site: Site, judge: JudgeServer) -> None:
     # A lease that outlasts the test on any machine: only the jump makes it lapse.
     site.environment |= {"SITE_LEASE_SECONDS": "120", "CONCORD_CALL_SECONDS": "60"}
     judge.latency = 0.5
-    run = prepared(site, judge, 200)
+    run = prepare_run(site, judge, 200)
     workers = [site.start("manage.py", "work", "--once", str(run)) for _ in range(2)]
-    wait_until(lambda: judge.stats()["calls"] >= 2 * PLACES and judge.stats()["in_flight"] > 0, seconds=120)
+    wait_until(lambda: judge.stats()["calls"] >= 2 * MAX_CONCURRENCY and judge.stats()["in_flight"] > 0, seconds=120)
     # Seen from leases, an hour passes at once.
-    hour = moved(site, "lease_until", "-1")
-    in_hands = at_once(site, f"UPDATE evaluation_workunit SET lease_until = {hour} WHERE state = 'leased'")
-    assert in_hands > 0
+    hour = shifted_time(site, "lease_until", "-1")
+    leased_count = execute_in_transaction(
+        site, f"UPDATE evaluation_workunit SET lease_until = {hour} WHERE state = 'leased'"
+    )
+    assert leased_count > 0
     for worker in workers:
         assert worker.wait(300) == 0
     assert_each_score_once(site, run, 200)
-    assert 200 <= judge.stats()["calls"] <= 200 + in_hands
+    assert 200 <= judge.stats()["calls"] <= 200 + leased_count
 
 
-def test_t9_a_clock_that_is_set_back_strands_no_unit_of_a_dead_worker(site: Site, judge: JudgeServer) -> None:
+def test_clock_set_back_strands_no_unit_of_dead_worker(site: Site, judge: JudgeServer) -> None:
     site.environment["CONCORD_CALL_SECONDS"] = "60"
     judge.latency = 0.3
-    run = prepared(site, judge, 100)
+    run = prepare_run(site, judge, 100)
     worker = site.start("manage.py", "work", "--once", str(run))
-    wait_until(lambda: judge.stats()["calls"] >= PLACES, seconds=120)
+    wait_until(lambda: judge.stats()["calls"] >= MAX_CONCURRENCY, seconds=120)
     worker.send_signal(signal.SIGKILL)
     worker.wait()
-    stranded = at_once(
+    leased_count = execute_in_transaction(
         site,
-        f"UPDATE evaluation_workunit SET lease_until = {moved(site, 'lease_until', '+1')} WHERE state = 'leased'",
-        f"UPDATE evaluation_endpointquotalease SET seen_at = {moved(site, 'seen_at', '+1')}",
+        f"UPDATE evaluation_workunit SET lease_until = {shifted_time(site, 'lease_until', '+1')} WHERE state = "
+        f"'leased'",
+        f"UPDATE evaluation_endpointquotalease SET seen_at = {shifted_time(site, 'seen_at', '+1')}",
     )
-    assert stranded > 0
+    assert leased_count > 0
     site.manage("work", "--once", str(run))
     assert site.state(run) == "completed"
     assert_each_score_once(site, run, 100)

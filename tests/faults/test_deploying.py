@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.faults.site import Site
-from tests.faults.test_kills import assert_each_score_once, prepared
+from tests.faults.test_kills import assert_each_score_once, prepare_run
 from tests.faults.test_watchdog import wait_until
 from tests.judge_server import JudgeServer
 
@@ -21,18 +21,18 @@ OrmQ.objects.create(key="concord", payload="signed with a key of yesterday", loc
 """
 
 
-def test_t15_messages_of_older_code_are_refused_loudly_and_the_run_completes(site: Site, judge: JudgeServer) -> None:
-    run = prepared(site, judge, 40)
+def test_messages_of_older_code_are_refused_and_the_run_completes(site: Site, judge: JudgeServer) -> None:
+    run = prepare_run(site, judge, 40)
     site.manage("shell", "--no-imports", "-c", QUEUE.format(run=run))
     site.serve()
     site.wait_for(run, "completed", seconds=90)
     assert_each_score_once(site, run, 40)
-    wait_until(lambda: refused(site) >= 3)
-    told = " ".join(str(row[0]) for row in site.rows("SELECT func FROM django_q_task WHERE NOT success"))
-    assert "score_everything" in told
-    assert told.count("drain_run") == 2
+    wait_until(lambda: failed_task_count(site) >= 3)
+    failed_functions = " ".join(str(row[0]) for row in site.rows("SELECT func FROM django_q_task WHERE NOT success"))
+    assert "score_everything" in failed_functions
+    assert failed_functions.count("drain_run") == 2
 
 
-def refused(site: Site) -> int:
-    """How many tasks stand as failed, where people look for them."""
+def failed_task_count(site: Site) -> int:
+    """Return the number of tasks that are listed as failed."""
     return int(site.rows("SELECT COUNT(*) FROM django_q_task WHERE NOT success")[0][0])

@@ -11,7 +11,7 @@ from tests.faults.site import Site
 from tests.judge_server import JudgeServer
 
 pytestmark = [pytest.mark.endurance]
-ANSWERS, PLACES = 10_000, 32
+ANSWERS, MAX_CONCURRENCY = 10_000, 32
 FAULTS = (
     *("rate_limited_shortly", "rate_limited_bare", "overloaded", "server_error", "html_502", "disconnect"),
     *("hang", "drip", "prose", "fenced", "two_objects", "truncated", "refused", "bad_request"),
@@ -26,20 +26,24 @@ def judge() -> Iterator[JudgeServer]:
         yield server
 
 
-def test_ten_thousand_answers_with_two_percent_of_each_fault(site: Site, judge: JudgeServer, tmp_path: Path) -> None:
+def test_run_of_10000_answers_completes_with_two_percent_of_each_fault(
+    site: Site, judge: JudgeServer, tmp_path: Path
+) -> None:
     site.environment |= {"CONCORD_CALL_SECONDS": "1", "SITE_LEASE_SECONDS": "30"}
     run = int(
-        site.python("-m", "tests.faults.prepare_many", str(ANSWERS), judge.base_url, str(PLACES)).splitlines()[-1]
+        site.python("-m", "tests.faults.prepare_many", str(ANSWERS), judge.base_url, str(MAX_CONCURRENCY)).splitlines()[
+            -1
+        ]
     )
-    first = site.start("manage.py", "work", "--once", str(run))
+    first_worker = site.start("manage.py", "work", "--once", str(run))
     site.wait_for(run, "running", seconds=60)  # two would try the judge out beforehand, and one row tells of it
-    workers = [first, site.start("manage.py", "work", "--once", str(run))]
+    workers = [first_worker, site.start("manage.py", "work", "--once", str(run))]
     # A worker that finds nothing left to do ends; units that wait to be tried again are done by the last one.
     site.wait_for(run, "completed", "incomplete", seconds=600)
     for worker in workers:
         worker.wait(60)
     assert site.state(run) == "completed"
-    assert judge.stats()["peak"] <= PLACES
+    assert judge.stats()["peak"] <= MAX_CONCURRENCY
     assert set(judge.stats()["faults"]) == set(FAULTS)
 
     scores = site.rows(
@@ -60,12 +64,12 @@ def test_ten_thousand_answers_with_two_percent_of_each_fault(site: Site, judge: 
         "SELECT COUNT(*) FROM evaluation_attempt a LEFT JOIN evaluation_reply r ON r.attempt_id = a.id "
         "WHERE r.id IS NULL"
     ) == [(0,)]
-    sent = site.rows("SELECT COUNT(*) FROM evaluation_reply WHERE outcome <> 'not_sent'")[0][0]
-    outcomes = dict(site.rows("SELECT outcome, COUNT(*) FROM evaluation_reply GROUP BY outcome"))
-    drawn = judge.stats()["faults"]
-    unseen = sent - judge.stats()["calls"]
+    call_count = site.rows("SELECT COUNT(*) FROM evaluation_reply WHERE outcome <> 'not_sent'")[0][0]
+    reply_counts = dict(site.rows("SELECT outcome, COUNT(*) FROM evaluation_reply GROUP BY outcome"))
+    fault_counts = judge.stats()["faults"]
+    unseen = call_count - judge.stats()["calls"]
     assert 0 <= unseen <= ANSWERS / 1000
-    assert outcomes["connection"] == drawn["disconnect"] + unseen
+    assert reply_counts["connection"] == fault_counts["disconnect"] + unseen
     for outcome, names in {
         "rate_limited": ("rate_limited_shortly", "rate_limited_bare"),
         "overloaded": ("overloaded",),
@@ -75,7 +79,7 @@ def test_ten_thousand_answers_with_two_percent_of_each_fault(site: Site, judge: 
         "refused": ("refused",),
         "bad_request": ("bad_request",),
     }.items():
-        assert outcomes[outcome] == sum(drawn[name] for name in names), outcome
+        assert reply_counts[outcome] == sum(fault_counts[name] for name in names), outcome
     # What was not told stays unknown: neither these nor calls without an answer count as free.
     unknown = site.rows("SELECT COUNT(*) FROM evaluation_reply WHERE outcome = 'ok' AND tokens_in IS NULL")[0][0]
-    assert unknown >= drawn["no_usage"] + drawn["negative_usage"]
+    assert unknown >= fault_counts["no_usage"] + fault_counts["negative_usage"]

@@ -13,7 +13,7 @@ from tests.faults.site import Site
 pytestmark = [pytest.mark.faults]
 ANSWERS = 1_000  # 3 MB, so that the file is read row by row
 COUNTING = "SELECT COUNT(*) FROM evaluation_answerset WHERE is_unfinished = (1 = 0)"
-FINISHED = (
+FINISHED_COUNT_QUERY = (
     "SELECT COUNT(*), COUNT(DISTINCT a.question_id) FROM evaluation_answer a "
     "JOIN evaluation_answerset s ON s.id = a.answer_set_id WHERE s.is_unfinished = (1 = 0)"
 )
@@ -61,65 +61,67 @@ work_on(process_upload.jobs.get(object_id=ImportBatch.objects.get().pk).pk)
 @pytest.fixture
 def path(site: Site) -> str:
     """A file of answers to questions that are imported already."""
-    asked, said = site.folder / "questions.jsonl", site.folder / "answers.jsonl"
-    asked.write_text("".join(json.dumps({"id": f"q{n}", "question": f"Where is {n}?"}) + "\n" for n in range(ANSWERS)))
+    questions_path, answers_path = site.folder / "questions.jsonl", site.folder / "answers.jsonl"
+    questions_path.write_text(
+        "".join(json.dumps({"id": f"q{n}", "question": f"Where is {n}?"}) + "\n" for n in range(ANSWERS))
+    )
     passage = "The river rises in the north and reaches the sea. " * 60
     rows = ({"question_id": f"q{n}", "answer": f"At {n}.", "contexts": [passage]} for n in range(ANSWERS))
-    said.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    site.manage("import_questions", str(asked), "--name", "places")
-    return str(Path(said))
+    answers_path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    site.manage("import_questions", str(questions_path), "--name", "places")
+    return str(Path(answers_path))
 
 
-def run(site: Site, code: str, dying: str = "") -> None:
+def run_import(site: Site, code: str, dying: str = "") -> None:
     """Run code in a process of its own; ``dying`` names the method of ``Checked`` in which that is killed."""
     patch = DIES.format(method=dying, function=dying.removeprefix("_")) if dying else ""
     site.manage("shell", "--no-imports", "-c", patch + code, check=not dying)
 
 
-def stored(site: Site) -> int:
-    """How many answers are stored, counting or not."""
+def stored_answer_count(site: Site) -> int:
+    """Return the number of stored answers, committed or not."""
     return int(site.rows("SELECT COUNT(*) FROM evaluation_answer")[0][0])
 
 
 @pytest.mark.fast
-def test_a_command_that_is_killed_leaves_nothing_that_counts(site: Site, path: str) -> None:
-    run(site, IMPORT.format(path=path), dying="store")
-    assert stored(site) == 250
+def test_killed_command_leaves_no_counted_answers(site: Site, path: str) -> None:
+    run_import(site, IMPORT.format(path=path), dying="store")
+    assert stored_answer_count(site) == 250
     assert site.rows(COUNTING) == [(0,)]
     assert site.rows("SELECT COUNT(*) FROM evaluation_run") == [(0,)]
-    run(site, IMPORT.format(path=path))
-    assert site.rows(FINISHED) == [(ANSWERS, ANSWERS)]
+    run_import(site, IMPORT.format(path=path))
+    assert site.rows(FINISHED_COUNT_QUERY) == [(ANSWERS, ANSWERS)]
     assert site.rows("SELECT state, COUNT(*) FROM evaluation_run GROUP BY state") == [("completed", 1)]
 
 
-def test_a_worker_that_is_killed_is_followed_by_another(site: Site, path: str) -> None:
-    run(site, KEEP.format(path=path))
+def test_next_worker_completes_import_of_killed_worker(site: Site, path: str) -> None:
+    run_import(site, KEEP.format(path=path))
     state = "SELECT state FROM evaluation_importbatch"
-    run(site, WORK, dying="_count")
+    run_import(site, WORK, dying="_count")
     assert site.rows(state) == [("checking",)]
     time.sleep(5)  # until the lease of the dead one is over
-    run(site, WORK)
+    run_import(site, WORK)
     assert site.rows(state) == [("parsed",)]
-    assert stored(site) == 0
-    run(site, CONFIRM)
-    run(site, WORK, dying="store")
-    assert (stored(site), site.rows(COUNTING)) == (250, [(0,)])
+    assert stored_answer_count(site) == 0
+    run_import(site, CONFIRM)
+    run_import(site, WORK, dying="store")
+    assert (stored_answer_count(site), site.rows(COUNTING)) == (250, [(0,)])
     time.sleep(5)
-    run(site, WORK)
+    run_import(site, WORK)
     assert site.rows(state) == [("confirmed",)]
-    assert site.rows(FINISHED) == [(ANSWERS, ANSWERS)]
+    assert site.rows(FINISHED_COUNT_QUERY) == [(ANSWERS, ANSWERS)]
     assert site.rows("SELECT COUNT(*) FROM evaluation_importchunk") == [(0,)]
     assert site.rows("SELECT state, attempts FROM evaluation_job") == [("done", 0)]
     assert site.rows("SELECT state, COUNT(*) FROM evaluation_run GROUP BY state") == [("running", 1)]
 
 
-def test_of_two_workers_at_once_one_stores_the_answers(site: Site, path: str) -> None:
-    run(site, KEEP.format(path=path))
-    for then in ("", CONFIRM):
-        run(site, then)
+def test_only_one_of_two_concurrent_workers_stores_answers(site: Site, path: str) -> None:
+    run_import(site, KEEP.format(path=path))
+    for confirmation in ("", CONFIRM):
+        run_import(site, confirmation)
         workers = [site.start("manage.py", "shell", "--no-imports", "-c", WORK) for _ in range(2)]
         assert [worker.wait(120) for worker in workers] == [0, 0]
-    assert site.rows(FINISHED) == [(ANSWERS, ANSWERS)]
+    assert site.rows(FINISHED_COUNT_QUERY) == [(ANSWERS, ANSWERS)]
     assert site.rows("SELECT state, attempts, problem FROM evaluation_job") == [("done", 0, "")]
     assert site.rows("SELECT COUNT(*) FROM evaluation_run") == [(1,)]
 
@@ -141,6 +143,6 @@ units.insert_values = insert
 
 
 def test_a_run_starts_while_others_write(site: Site, path: str) -> None:
-    """SQLite refuses at once who reads on while others write, and then writes."""
-    run(site, OTHERS_WRITE + IMPORT.format(path=path))
+    """SQLite immediately refuses a transaction that reads during another write and then writes."""
+    run_import(site, OTHERS_WRITE + IMPORT.format(path=path))
     assert site.rows("SELECT state, COUNT(*) FROM evaluation_run GROUP BY state") == [("completed", 1)]

@@ -1,4 +1,4 @@
-"""Kills: whatever dies, every score is there exactly once and every call stands in the ledger (T1, T3, T5, T14)."""
+"""Killed processes: every score is stored exactly once and every call is in the ledger."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ pytestmark = [pytest.mark.faults]
 METRICS = 7  # four rule metrics and three judged ones for each answer
 
 
-def prepared(site: Site, judge: JudgeServer, count: int, *extra: str) -> int:
+def prepare_run(site: Site, judge: JudgeServer, count: int, *options: str) -> int:
     """A run of so many answers."""
-    return int(site.python("-m", "tests.faults.prepare", str(count), judge.base_url, *extra).splitlines()[-1])
+    return int(site.python("-m", "tests.faults.prepare", str(count), judge.base_url, *options).splitlines()[-1])
 
 
 def assert_each_score_once(site: Site, run: int, answers: int) -> None:
     """Every metric of every answer has exactly one score, and it has a value."""
-    counted = site.rows(
+    counts = site.rows(
         "SELECT COUNT(*), COUNT(DISTINCT answer_id * 1000 + metric_id), "
         "SUM(CASE WHEN status = 'failed' THEN 1 ELSE 0 END) "
         f"FROM evaluation_score WHERE run_id = {run}"
     )
-    assert counted[0][:2] == (answers * METRICS, answers * METRICS)
-    assert counted[0][2] == 0
+    assert counts[0][:2] == (answers * METRICS, answers * METRICS)
+    assert counts[0][2] == 0
     units = site.rows(f"SELECT state, COUNT(*) FROM evaluation_workunit WHERE run_id = {run} GROUP BY state")
     assert units == [("done", answers * 2)]
 
@@ -39,30 +39,28 @@ def cluster_processes(parent: int) -> list[int]:
     return [pid for pid in descendants(parent) if "qcluster" in command_line(pid)]
 
 
-def test_twenty_random_kills_and_lost_connections_leave_every_score_exactly_once(
-    site: Site, judge: JudgeServer
-) -> None:
-    run = prepared(site, judge, 600)
+def test_twenty_kills_and_lost_connections_leave_each_score_exactly_once(site: Site, judge: JudgeServer) -> None:
+    run = prepare_run(site, judge, 600)
     parent = site.serve()
     rng = random.Random(7)
     kills = 0
     while kills < 20:
         time.sleep(rng.uniform(0.3, 1.2))
-        if not (alive := cluster_processes(parent.pid)):
+        if not (processes := cluster_processes(parent.pid)):
             continue
         # Every fifth kill takes the cluster's leader, the others any of its processes.
-        kill(alive[0] if kills % 5 == 4 else rng.choice(alive))
+        kill(processes[0] if kills % 5 == 4 else rng.choice(processes))
         kills += 1
         if kills % 7 == 0:
             disturb_database(site)
     site.wait_for(run, "completed", seconds=240)
     assert_each_score_once(site, run, 600)
-    sent = site.rows(
+    reply_count = site.rows(
         "SELECT COUNT(*) FROM evaluation_attempt a JOIN evaluation_workunit u ON u.id = a.unit_id "
         f"WHERE u.run_id = {run}"
     )[0][0]
     # Attempts are written before they are sent, so the judge can never have seen more calls than the ledger.
-    assert 600 <= judge.stats()["calls"] <= sent
+    assert 600 <= judge.stats()["calls"] <= reply_count
     assert parent.poll() is None
 
 
@@ -86,8 +84,8 @@ def disturb_database(site: Site) -> None:
     ).start()
 
 
-def test_the_same_doorbell_ten_times_at_once_doubles_nothing(site: Site, judge: JudgeServer) -> None:
-    run = prepared(site, judge, 60, "--draft")
+def test_ten_simultaneous_wakeups_duplicate_nothing(site: Site, judge: JudgeServer) -> None:
+    run = prepare_run(site, judge, 60, "--draft")
     site.manage(
         "shell",
         "--no-imports",
@@ -109,8 +107,8 @@ start(Run.objects.get(pk={run}))
     assert judge.stats()["calls"] == 60
 
 
-def test_queue_tables_emptied_by_hand_do_not_stop_a_run(site: Site, judge: JudgeServer) -> None:
-    run = prepared(site, judge, 40)
+def test_run_survives_manually_emptied_queue_tables(site: Site, judge: JudgeServer) -> None:
+    run = prepare_run(site, judge, 40)
     site.manage(
         "shell",
         "--no-imports",

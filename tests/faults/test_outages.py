@@ -1,5 +1,5 @@
-"""A judge that is away for a while in mid run, with several workers: it is called seldom, and no unit fails of it. What
-was measured is printed (-s)."""
+"""A judge that is unavailable during a run with several workers: it is called rarely, and no unit fails. Prints the
+measurements (-s)."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from tests.faults.site import Site
 from tests.faults.test_watchdog import wait_until
 from tests.judge_server import JudgeServer, actions
 
-ANSWERS, PLACES, RUNS = 700, 32, 2
+ANSWERS, MAX_CONCURRENCY, RUNS = 700, 32, 2
 MOST_CALLS = 30  # beyond those that are out when the first one fails
 FAULTS = "('server_error', 'connection', 'unreached')"
 Outage = tuple[Callable[[JudgeServer], None], Callable[[JudgeServer], JudgeServer]]
 
 
-def five_hundreds(judge: JudgeServer) -> None:
+def fail_with_500(judge: JudgeServer) -> None:
     judge.behave(actions.status(500))
 
 
-def well_again(judge: JudgeServer) -> JudgeServer:
-    judge.behave(actions.fitting())
+def end_failures(judge: JudgeServer) -> JudgeServer:
+    judge.behave(actions.valid_reply())
     judge.latency = 0.05
     return judge
 
 
-def begun_anew(judge: JudgeServer) -> JudgeServer:
-    again = JudgeServer(port=judge.port, latency=0.05, keep_log=False)
-    again.start()
-    return again
+def restart_judge(judge: JudgeServer) -> JudgeServer:
+    new_judge = JudgeServer(port=judge.port, latency=0.05, keep_log=False)
+    new_judge.start()
+    return new_judge
 
 
 OUTAGES: dict[str, Outage] = {
-    "500": (five_hundreds, well_again),
-    "refused": (JudgeServer.stop, begun_anew),
+    "500": (fail_with_500, end_failures),
+    "refused": (JudgeServer.stop, restart_judge),
 }
 
 
@@ -49,41 +49,42 @@ OUTAGES: dict[str, Outage] = {
         pytest.param(300, marks=pytest.mark.endurance),
     ],
 )
-def test_an_outage_of_the_judge_is_waited_out(site: Site, kind: str, seconds: int) -> None:
+def test_workers_wait_out_judge_outage(site: Site, kind: str, seconds: int) -> None:
     site.environment |= {"CONCORD_WORKERS": "3", "SITE_HEARTBEAT_SECONDS": "5", "SITE_WEDGED_SECONDS": "90"}
-    away, back = OUTAGES[kind]
+    start_outage, end_outage = OUTAGES[kind]
     judge = JudgeServer(latency=1.0, keep_log=False)
     judge.start()
     site.environment["CONCORD_JUDGE_ORIGINS"] = judge.origin
-    many = (str(ANSWERS), judge.base_url, str(PLACES), str(RUNS))
-    runs = [int(line) for line in site.python("-m", "tests.faults.prepare_many", *many).splitlines()[-RUNS:]]
+    arguments = (str(ANSWERS), judge.base_url, str(MAX_CONCURRENCY), str(RUNS))
+    runs = [int(line) for line in site.python("-m", "tests.faults.prepare_many", *arguments).splitlines()[-RUNS:]]
     try:
         parent = site.serve()
         site.wait_for(runs[0], "running", seconds=240)
         site.start("manage.py", "work", "--once", str(runs[0]))
-        wait_until(lambda: judge.calls > 100 and judge.in_flight >= PLACES / 2, seconds=120)
-        out = judge.in_flight
-        away(judge)
+        wait_until(lambda: judge.calls > 100 and judge.in_flight >= MAX_CONCURRENCY / 2, seconds=120)
+        in_flight = judge.in_flight
+        start_outage(judge)
         workers = site.rows("SELECT COUNT(*) FROM evaluation_endpointquotalease")[0][0]
         time.sleep(seconds)
-        down = site.rows("SELECT down_since, fault, cooldown_until FROM evaluation_endpoint")[0]
-        judge, ended = back(judge), time.monotonic()
+        endpoint_state = site.rows("SELECT down_since, fault, cooldown_until FROM evaluation_endpoint")[0]
+        judge, outage_end = end_outage(judge), time.monotonic()
         wait_until(lambda: site.rows("SELECT down_since FROM evaluation_endpoint") == [(None,)], seconds=seconds + 120)
-        waited = time.monotonic() - ended
+        recovery_seconds = time.monotonic() - outage_end
         for run in runs:
             site.wait_for(run, "completed", seconds=300)
         assert parent.poll() is None
     finally:
         judge.stop()
-    found = f"SELECT COUNT(*) FROM evaluation_reply WHERE outcome IN {FAULTS}"
-    failed = site.rows(found)[0][0]
+    failure_query = f"SELECT COUNT(*) FROM evaluation_reply WHERE outcome IN {FAULTS}"
+    failed_calls = site.rows(failure_query)[0][0]
     units = site.rows("SELECT state, COUNT(*) FROM evaluation_workunit GROUP BY state")
-    beyond = failed - out
+    extra_calls = failed_calls - in_flight
     print(
-        f"\n{site.database_url.split(':')[0]}, {kind} for {seconds} s, {workers} workers: {failed} calls failed, "
-        f"{out} were out at first, {beyond} beyond; {units}; called again {waited:.0f} s after it was back"
+        f"\n{site.database_url.split(':')[0]}, {kind} for {seconds} s, {workers} workers: {failed_calls} calls failed, "
+        f"{in_flight} were out at first, {extra_calls} beyond; {units}; called again {recovery_seconds:.0f} s "
+        f"after it was back"
     )
-    assert down[0] is not None
-    assert down[1] in FAULTS
+    assert endpoint_state[0] is not None
+    assert endpoint_state[1] in FAULTS
     assert units == [("done", ANSWERS * RUNS)]
-    assert beyond <= MOST_CALLS
+    assert extra_calls <= MOST_CALLS

@@ -1,4 +1,4 @@
-"""One killed process is not the end: ``serve`` starts it again, and what it had in hand is taken up at once."""
+"""``serve`` restarts a killed process, and its claimed work is taken up at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 
 from tests.faults.site import Site, command_line, descendants, free_port, kill
-from tests.faults.test_kills import assert_each_score_once, cluster_processes, prepared
+from tests.faults.test_kills import assert_each_score_once, cluster_processes, prepare_run
 from tests.faults.test_watchdog import wait_until
 from tests.judge_server import JudgeServer
 
@@ -19,7 +19,7 @@ BACK_SECONDS = 15  # in which the site answers again after a kill
 LEASE_SECONDS = 90  # as by default; nothing below waits for it
 
 
-def answers(port: int) -> bool:
+def site_answers(port: int) -> bool:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/login/", timeout=5) as response:
             return bool(response.status == 200)
@@ -36,33 +36,31 @@ def is_web(pid: int) -> bool:
     return "granian" in command_line(pid) or "spawn_main" in command_line(pid)
 
 
-@pytest.mark.parametrize("which", ["a web process", "the web server's parent"])
-def test_a_killed_web_process_comes_back_and_the_cluster_stays_up(site: Site, judge: JudgeServer, which: str) -> None:
+@pytest.mark.parametrize("victim", ["a web process", "the web server's parent"])
+def test_killed_web_process_restarts_and_cluster_stays_up(site: Site, judge: JudgeServer, victim: str) -> None:
     parent = site.start("manage.py", "serve", "--port", str(port := free_port()))
-    wait_until(lambda: answers(port) and len(cluster_processes(parent.pid)) >= 5)
+    wait_until(lambda: site_answers(port) and len(cluster_processes(parent.pid)) >= 5)
     cluster = set(cluster_processes(parent.pid))
     for _ in range(2):
-        leader, *others = web_processes(parent.pid)
-        kill(leader if which == "the web server's parent" else others[0])
+        leader, *web_workers = web_processes(parent.pid)
+        kill(leader if victim == "the web server's parent" else web_workers[0])
         time.sleep(0.5)
-        wait_until(lambda: answers(port), seconds=BACK_SECONDS)
+        wait_until(lambda: site_answers(port), seconds=BACK_SECONDS)
         time.sleep(6)  # what ends again within 5.5 s is a failing start to granian
     assert parent.poll() is None
     assert cluster <= set(cluster_processes(parent.pid))
     assert site.rows("SELECT part, count FROM evaluation_processrestart") == [("web server", 2)]
 
 
-@pytest.mark.parametrize("which", ["the leader", "both workers"])
-def test_what_a_killed_cluster_had_in_hand_does_not_wait_for_its_leases(
-    site: Site, judge: JudgeServer, which: str
-) -> None:
+@pytest.mark.parametrize("victim", ["the leader", "both workers"])
+def test_units_of_killed_cluster_do_not_wait_for_lease_expiry(site: Site, judge: JudgeServer, victim: str) -> None:
     site.environment["SITE_LEASE_SECONDS"] = str(LEASE_SECONDS)
-    run = prepared(site, judge, 200)
+    run = prepare_run(site, judge, 200)
     parent = site.serve()
     wait_until(lambda: judge.stats()["calls"] > 20)
     killed = time.monotonic()
     cluster = cluster_processes(parent.pid)
-    for pid in cluster[:1] if which == "the leader" else cluster[2:]:
+    for pid in cluster[:1] if victim == "the leader" else cluster[2:]:
         kill(pid)
     site.wait_for(run, "completed", seconds=60)
     assert time.monotonic() - killed < LEASE_SECONDS * 2 / 3
@@ -70,7 +68,7 @@ def test_what_a_killed_cluster_had_in_hand_does_not_wait_for_its_leases(
 
 
 @pytest.mark.fast
-def test_a_server_that_cannot_live_ends_serve_and_says_so(site: Site) -> None:
+def test_permanently_failing_server_ends_serve_with_message(site: Site) -> None:
     site.environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
     with_occupied = site.start("-c", OCCUPIED, str(port := free_port()))
     parent = site.start("-c", QUICKLY_HOPELESS, str(port))

@@ -1,4 +1,4 @@
-"""A database that can be read and not written (T8): a state with a message, nothing half written, reads go on."""
+"""A read-only database: a message, no partial writes, and reading continues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from tests.faults.site import ROOT, Site, free_port
-from tests.faults.test_kills import assert_each_score_once, prepared
+from tests.faults.test_kills import assert_each_score_once, prepare_run
 from tests.faults.test_watchdog import wait_until
 from tests.judge_server import JudgeServer
 
@@ -24,7 +24,8 @@ MORTAL = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.gete
 
 
 def set_read_only(site: Site, state: bool) -> None:
-    """SQLite: the file's own permission. PostgreSQL: the database's setting, for sessions to come; the others end."""
+    """Switch the database to read-only or back. SQLite: the file's permission. PostgreSQL: the database's setting for
+    new sessions; open ones are ended."""
     if not site.is_postgres:
         # The files beside it (-wal, -shm) are made with its permissions.
         for file in site.folder.glob("site.sqlite3*"):
@@ -36,7 +37,7 @@ def set_read_only(site: Site, state: bool) -> None:
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
 
 
-def start(site: Site, *arguments: str) -> subprocess.Popen[bytes]:
+def start_process(site: Site, *arguments: str) -> subprocess.Popen[bytes]:
     log = (site.folder / "log").open("ab")
     process = subprocess.Popen(
         [*MORTAL, sys.executable, *arguments],
@@ -46,60 +47,60 @@ def start(site: Site, *arguments: str) -> subprocess.Popen[bytes]:
     return process
 
 
-def said(site: Site) -> str:
+def read_log(site: Site) -> str:
     return (site.folder / "log").read_text(errors="replace")
 
 
-def counted(site: Site) -> list[tuple[int, ...]]:
+def table_counts(site: Site) -> list[tuple[int, ...]]:
     tables = ("attempt", "reply", "score", "finding", "preflight", "runevent")
     return site.rows("SELECT " + ", ".join(f"(SELECT COUNT(*) FROM evaluation_{name})" for name in tables))
 
 
-def test_t8_a_worker_says_so_calls_nobody_and_leaves_nothing_half_written(site: Site, judge: JudgeServer) -> None:
-    run = prepared(site, judge, 30)
-    before = counted(site)
+def test_worker_reports_read_only_database_and_writes_nothing(site: Site, judge: JudgeServer) -> None:
+    run = prepare_run(site, judge, 30)
+    counts = table_counts(site)
     set_read_only(site, True)
-    worker = start(site, "manage.py", "work", "--once", str(run))
+    worker = start_process(site, "manage.py", "work", "--once", str(run))
     assert worker.wait(120) == 1
-    assert "The database can only be read at present" in said(site)
-    assert "Traceback" not in said(site)
+    assert "The database can only be read at present" in read_log(site)
+    assert "Traceback" not in read_log(site)
     assert (judge.calls, judge.preflights) == (0, 0)
     set_read_only(site, False)
-    assert counted(site) == before
+    assert table_counts(site) == counts
     assert site.state(run) == "preflight"
     site.manage("work", "--once", str(run))
     assert_each_score_once(site, run, 30)
 
 
-def test_t8_a_worker_that_waits_goes_on_when_it_can_write_again(site: Site, judge: JudgeServer) -> None:
-    run = prepared(site, judge, 30)
+def test_waiting_worker_resumes_when_database_is_writable_again(site: Site, judge: JudgeServer) -> None:
+    run = prepare_run(site, judge, 30)
     set_read_only(site, True)
-    worker = start(site, "manage.py", "work", "--once", str(run))
-    wait_until(lambda: "database unavailable" in said(site), seconds=120)
+    worker = start_process(site, "manage.py", "work", "--once", str(run))
+    wait_until(lambda: "database unavailable" in read_log(site), seconds=120)
     set_read_only(site, False)
     assert worker.wait(120) == 0
     assert_each_score_once(site, run, 30)
     assert judge.calls == 30
 
 
-def test_t8_replies_that_are_out_meanwhile_are_written_afterwards(site: Site, judge: JudgeServer) -> None:
+def test_replies_received_while_read_only_are_written_afterwards(site: Site, judge: JudgeServer) -> None:
     if not site.is_postgres:
         pytest.skip("an open SQLite file stays writable")
     site.environment["SITE_LEASE_SECONDS"] = "120"
     judge.latency = 0.3
-    run = prepared(site, judge, 100)
-    worker = start(site, "manage.py", "work", "--once", str(run))
+    run = prepare_run(site, judge, 100)
+    worker = start_process(site, "manage.py", "work", "--once", str(run))
     wait_until(lambda: judge.calls >= 20, seconds=120)
     set_read_only(site, True)
-    wait_until(lambda: "read-only transaction" in said(site), seconds=60)
+    wait_until(lambda: "read-only transaction" in read_log(site), seconds=60)
     set_read_only(site, False)
     assert worker.wait(300) == 0
     assert_each_score_once(site, run, 100)
     assert judge.calls == 100
 
 
-def test_t8_pages_are_read_and_what_cannot_be_saved_is_told(site: Site, judge: JudgeServer) -> None:
-    run = prepared(site, judge, 3)
+def test_pages_stay_readable_and_failed_writes_are_reported(site: Site, judge: JudgeServer) -> None:
+    run = prepare_run(site, judge, 3)
     site.manage(
         "shell", "--no-imports", "-c",
         "from evaluation.models.accounts import Project, RoleGrant, User; "
@@ -107,7 +108,7 @@ def test_t8_pages_are_read_and_what_cannot_be_saved_is_told(site: Site, judge: J
         "[RoleGrant.objects.create(user=u, project=p, role='evaluator') for p in Project.objects.all()]",
     )  # fmt: skip
     base = f"http://127.0.0.1:{(port := free_port())}"
-    start(site, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}")
+    start_process(site, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}")
     jar = http.cookiejar.CookieJar()
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
 
@@ -120,13 +121,13 @@ def test_t8_pages_are_read_and_what_cannot_be_saved_is_told(site: Site, judge: J
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def reachable() -> bool:
+    def is_reachable() -> bool:
         try:
             return bool(browser.open(f"{base}/login/").status == 200)
         except OSError:
             return False
 
-    wait_until(reachable, seconds=120)
+    wait_until(is_reachable, seconds=120)
     assert post("/login/", username="someone", password="a good password")[0] == 200
     set_read_only(site, True)
     wait_until(lambda: browser.open(f"{base}/runs/").status == 200, seconds=30)

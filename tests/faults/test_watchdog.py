@@ -9,49 +9,45 @@ import time
 import pytest
 
 from tests.faults.site import Site, command_line, descendants, free_port, kill
-from tests.faults.test_kills import assert_each_score_once, cluster_processes, prepared
+from tests.faults.test_kills import assert_each_score_once, cluster_processes, prepare_run
 from tests.judge_server import JudgeServer
 
 pytestmark = [pytest.mark.faults]
 
 
-def test_killing_idle_workers_until_the_cluster_is_wedged_is_cured_by_the_watchdog(
-    site: Site, judge: JudgeServer
-) -> None:
+def test_watchdog_restarts_cluster_wedged_by_killed_workers(site: Site, judge: JudgeServer) -> None:
     parent = site.serve()
     wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)
     for _ in range(3):  # killing the workers that wait for work takes the queue's lock with them
         for pid in cluster_processes(parent.pid)[2:]:
             kill(pid)
         time.sleep(1)
-    run = prepared(site, judge, 40)
+    run = prepare_run(site, judge, 40)
     site.wait_for(run, "completed", seconds=120)
     assert_each_score_once(site, run, 40)
 
 
-def test_a_killed_cluster_leader_leaves_no_orphan_that_goes_on_working(site: Site, judge: JudgeServer) -> None:
+def test_killed_cluster_leader_leaves_no_working_orphan(site: Site, judge: JudgeServer) -> None:
     parent = site.serve()
     wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)
-    old = cluster_processes(parent.pid)
-    kill(old[0])
-    wait_until(lambda: not any("qcluster" in command_line(pid) for pid in old))
+    old_processes = cluster_processes(parent.pid)
+    kill(old_processes[0])
+    wait_until(lambda: not any("qcluster" in command_line(pid) for pid in old_processes))
     wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)
-    run = prepared(site, judge, 10)
+    run = prepare_run(site, judge, 10)
     site.wait_for(run, "completed", seconds=60)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_everything_within_the_grace_and_the_run_goes_on_later(
-    site: Site, judge: JudgeServer, number: int
-) -> None:
+def test_signal_ends_all_processes_within_grace_and_run_resumes(site: Site, judge: JudgeServer, number: int) -> None:
     judge.latency = 0.3
-    run = prepared(site, judge, 240)
+    run = prepare_run(site, judge, 240)
     parent = site.serve()
     wait_until(lambda: judge.stats()["calls"] > 10)
-    below = descendants(parent.pid)
+    child_pids = descendants(parent.pid)
     os.kill(parent.pid, number)
     assert parent.wait(20) == 0
-    assert not [pid for pid in below if "qcluster" in command_line(pid) or "granian" in command_line(pid)]
+    assert not [pid for pid in child_pids if "qcluster" in command_line(pid) or "granian" in command_line(pid)]
     assert site.state(run) == "running"
     judge.latency = 0.01
     site.serve()
@@ -59,7 +55,7 @@ def test_a_signal_ends_everything_within_the_grace_and_the_run_goes_on_later(
     assert_each_score_once(site, run, 240)
 
 
-def test_a_site_without_work_ends_when_asked_and_nothing_has_to_be_killed(site: Site) -> None:
+def test_idle_site_stops_on_signal_without_kills(site: Site) -> None:
     parent = site.serve()
     wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)
     time.sleep(3)  # until the cluster waits for work
@@ -68,27 +64,29 @@ def test_a_site_without_work_ends_when_asked_and_nothing_has_to_be_killed(site: 
     assert "killing it" not in (site.folder / "log").read_text()
 
 
-def test_a_killed_parent_takes_its_children_with_it(site: Site) -> None:
+def test_children_end_with_killed_parent(site: Site) -> None:
     parent = site.serve()
     wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)
-    below = descendants(parent.pid)
+    child_pids = descendants(parent.pid)
     kill(parent.pid)
     parent.wait()
-    wait_until(lambda: not [pid for pid in below if "qcluster" in command_line(pid) or "granian" in command_line(pid)])
+    wait_until(
+        lambda: not [pid for pid in child_pids if "qcluster" in command_line(pid) or "granian" in command_line(pid)]
+    )
 
 
-def test_a_killed_parent_takes_web_processes_along_that_were_still_loading(site: Site) -> None:
+def test_loading_web_processes_end_with_killed_parent(site: Site) -> None:
     parent = site.start("manage.py", "serve", "--no-worker", "--port", str(free_port()))
     wait_until(lambda: len(web_processes(descendants(parent.pid))) >= 2)
-    below = descendants(parent.pid)
+    child_pids = descendants(parent.pid)
     time.sleep(0.2)  # within the second or two that loading takes, signals to these processes are lost
     kill(parent.pid)
     parent.wait()
-    wait_until(lambda: not web_processes(below))
+    wait_until(lambda: not web_processes(child_pids))
 
 
-def web_processes(below: list[int]) -> list[int]:
-    return [pid for pid in below if "granian" in command_line(pid)]
+def web_processes(child_pids: list[int]) -> list[int]:
+    return [pid for pid in child_pids if "granian" in command_line(pid)]
 
 
 def wait_until(condition: object, seconds: float = 30) -> None:

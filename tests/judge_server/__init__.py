@@ -4,7 +4,7 @@ In a test: fixture ``judge_server`` (``tests/judge_server/fixture.py``) or ``wit
 On its own: ``python -m tests.judge_server --port 0 --latency 0.2 --fault rate_limited=0.02``.
 """
 
-from tests.judge_server.received import Received
+from tests.judge_server.received import ReceivedRequest
 from tests.judge_server.server import JudgeServer
 
-__all__ = ["JudgeServer", "Received"]
+__all__ = ["JudgeServer", "ReceivedRequest"]

@@ -1,4 +1,4 @@
-"""The server as a process of its own: prints its base URL and serves until interrupted."""
+"""Runs the server as a process: prints its base URL and serves until interrupted."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--fault", type=_share, action="append", default=[], metavar="NAME=SHARE")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    options = parser.parse_args()
+    stop_event = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop_event.set())
     server = JudgeServer(
-        host=given.host,
-        port=given.port,
-        latency=given.latency,
-        faults=dict(given.fault),
-        seed=given.seed,
+        host=options.host,
+        port=options.port,
+        latency=options.latency,
+        faults=dict(options.fault),
+        seed=options.seed,
         keep_log=False,
     )
     with server, contextlib.suppress(KeyboardInterrupt):
         print(server.base_url, flush=True)
-        ended.wait()
+        stop_event.wait()
     print(server.stats(), flush=True)
 
 

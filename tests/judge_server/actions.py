@@ -1,4 +1,4 @@
-"""What the server does with a call: an action turns the request into a response, or into a fault."""
+"""Actions of the server: each turns a request into a response or a fault."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from aiohttp import web
 
 from tests.judge_server.answering import answer, token_logprobs
-from tests.judge_server.received import Received
+from tests.judge_server.received import ReceivedRequest
 
-Action = Callable[[Received, web.Request], Awaitable[web.StreamResponse]]
+Action = Callable[[ReceivedRequest, web.Request], Awaitable[web.StreamResponse]]
 USAGE: Mapping[str, Any] = {
     "prompt_tokens": 900,
     "completion_tokens": 60,
@@ -22,20 +22,19 @@ USAGE: Mapping[str, Any] = {
 }
 
 
-def completion(request: Received, content: str | None, **changes: Any) -> dict[str, Any]:
-    """The body of a chat completion; ``changes`` replace ``usage`` (``None`` = missing), ``model``,
-    ``finish_reason``, ``refusal``, ``logprobs`` (false = left out), ``chances`` (see :func:`token_logprobs`). A verdict
-    stands where the request wants it: in the message, in the
-    arguments of the tool, or on the last line."""
+def completion(request: ReceivedRequest, content: str | None, **changes: Any) -> dict[str, Any]:
+    """The body of a chat completion. ``changes`` replace ``usage`` (``None`` = missing), ``model``,
+    ``finish_reason``, ``refusal``, ``logprobs`` (false = omitted) and ``chances`` (see :func:`token_logprobs`).
+    With ``as_asked``, the verdict is in the place that the request's response format requires."""
     message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": changes.get("refusal")}
-    if changes.get("as_asked") and request.rung == "tool":
-        called = {"name": request.body["tools"][0]["function"]["name"], "arguments": content}
-        message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": called}]}
-    elif changes.get("as_asked") and request.rung == "text" and request.schema is not None:
+    if changes.get("as_asked") and request.response_format == "tool":
+        tool_call = {"name": request.body["tools"][0]["function"]["name"], "arguments": content}
+        message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": tool_call}]}
+    elif changes.get("as_asked") and request.response_format == "text" and request.schema is not None:
         message["content"] = f"The answer is looked at first.\nVERDICT: {content}"
-    said = content if message["content"] is None else message["content"]
+    message_text = content if message["content"] is None else message["content"]
     top = int(request.body.get("top_logprobs", 0))
-    logprobs = {"content": token_logprobs(str(said or ""), top, changes.get("chances", {}))}
+    logprobs = {"content": token_logprobs(str(message_text or ""), top, changes.get("chances", {}))}
     body = {
         "id": f"chatcmpl-{request.number}",
         "object": "chat.completion",
@@ -55,10 +54,10 @@ def completion(request: Received, content: str | None, **changes: Any) -> dict[s
     return body if usage is None else {**body, "usage": dict(usage)}
 
 
-def fitting(**changes: Any) -> Action:
-    """A valid answer to whatever schema is asked for."""
+def valid_reply(**changes: Any) -> Action:
+    """A valid reply to any requested schema."""
 
-    async def act(request: Received, _: web.Request) -> web.StreamResponse:
+    async def act(request: ReceivedRequest, _: web.Request) -> web.StreamResponse:
         return web.json_response(completion(request, answer(request), as_asked=True, **changes))
 
     return act
@@ -67,7 +66,7 @@ def fitting(**changes: Any) -> Action:
 def text(content: str | None, **changes: Any) -> Action:
     """A completion with exactly this content."""
 
-    async def act(request: Received, _: web.Request) -> web.StreamResponse:
+    async def act(request: ReceivedRequest, _: web.Request) -> web.StreamResponse:
         return web.json_response(completion(request, content, **changes))
 
     return act
@@ -76,7 +75,7 @@ def text(content: str | None, **changes: Any) -> Action:
 def body(value: Any) -> Action:
     """Any JSON as the response."""
 
-    async def act(_: Received, __: web.Request) -> web.StreamResponse:
+    async def act(_: ReceivedRequest, __: web.Request) -> web.StreamResponse:
         return web.json_response(value)
 
     return act
@@ -87,14 +86,18 @@ def verdicts(reason: str = "Because.", **scores: Any) -> Action:
     return text(json.dumps({name: {"reason": reason, "score": score} for name, score in scores.items()}))
 
 
-def weighing(chances: Mapping[str, Mapping[str, float]], reason: str = "Because.", **changes: Any) -> Action:
-    """A completion that says the likeliest level of each metric, and with log probabilities asked for these chances at
-    its place; the metrics asked about that are not named are said to be their first level."""
+def weighted_levels(chances: Mapping[str, Mapping[str, float]], reason: str = "Because.", **changes: Any) -> Action:
+    """A completion with the likeliest level of each metric and, if log probabilities are requested, these chances.
+    Requested metrics without chances get their first level."""
 
-    async def act(request: Received, _: web.Request) -> web.StreamResponse:
+    async def act(request: ReceivedRequest, _: web.Request) -> web.StreamResponse:
         parts = (request.schema or {}).get("properties", {})
         levels = {name: part["properties"]["score"]["enum"][0] for name, part in parts.items()}
-        levels |= {name: int(max(of, key=of.__getitem__)) for name, of in chances.items() if name in parts}
+        levels |= {
+            name: int(max(level_chances, key=level_chances.__getitem__))
+            for name, level_chances in chances.items()
+            if name in parts
+        }
         content = json.dumps({n: {"reason": reason, "score": v} for n, v in levels.items()}, ensure_ascii=False)
         return web.json_response(completion(request, content, as_asked=True, chances=chances, **changes))
 
@@ -102,20 +105,20 @@ def weighing(chances: Mapping[str, Mapping[str, float]], reason: str = "Because.
 
 
 def status(code: int, *, error_code: str = "", retry_after: str | None = None, body: str | None = None) -> Action:
-    """An error response in the provider's form, or with this body."""
+    """An error response in the provider's format, or with the given body."""
 
-    async def act(_: Received, __: web.Request) -> web.StreamResponse:
+    async def act(_: ReceivedRequest, __: web.Request) -> web.StreamResponse:
         headers = {} if retry_after is None else {"Retry-After": retry_after}
-        shown = json.dumps({"error": {"message": "scripted", "code": error_code}}) if body is None else body
-        return web.Response(status=code, text=shown, headers=headers, content_type="application/json")
+        response_text = json.dumps({"error": {"message": "scripted", "code": error_code}}) if body is None else body
+        return web.Response(status=code, text=response_text, headers=headers, content_type="application/json")
 
     return act
 
 
 def html(code: int = 200) -> Action:
-    """A page in place of JSON, as proxies send it."""
+    """An HTML page instead of JSON, as proxies send it."""
 
-    async def act(_: Received, __: web.Request) -> web.StreamResponse:
+    async def act(_: ReceivedRequest, __: web.Request) -> web.StreamResponse:
         return web.Response(status=code, text="<html><h1>Bad gateway</h1></html>", content_type="text/html")
 
     return act
@@ -124,7 +127,7 @@ def html(code: int = 200) -> Action:
 def redirect(location: str, code: int = 307) -> Action:
     """A redirect, which must not be followed."""
 
-    async def act(_: Received, __: web.Request) -> web.StreamResponse:
+    async def act(_: ReceivedRequest, __: web.Request) -> web.StreamResponse:
         return web.Response(status=code, headers={"Location": location})
 
     return act
@@ -133,20 +136,20 @@ def redirect(location: str, code: int = 307) -> Action:
 def hang(seconds: float = 3600.0) -> Action:
     """No answer for a long time."""
 
-    async def act(request: Received, http: web.Request) -> web.StreamResponse:
+    async def act(request: ReceivedRequest, http: web.Request) -> web.StreamResponse:
         await asyncio.sleep(seconds)
-        return await fitting()(request, http)
+        return await valid_reply()(request, http)
 
     return act
 
 
-def drip(every: float = 0.05, pieces: int = 100_000) -> Action:
-    """A body that never ends, one byte at a time: no single pause is long."""
+def drip(every: float = 0.05, count: int = 100_000) -> Action:
+    """An endless body, one byte at a time, with short pauses."""
 
-    async def act(_: Received, http: web.Request) -> web.StreamResponse:
+    async def act(_: ReceivedRequest, http: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(http)
-        for _piece in range(pieces):
+        for _piece in range(count):
             await response.write(b" ")
             await asyncio.sleep(every)
         return response
@@ -155,9 +158,9 @@ def drip(every: float = 0.05, pieces: int = 100_000) -> Action:
 
 
 def huge(megabytes: int = 50, *, announced: bool = False, code: int = 200) -> Action:
-    """A body of this size, with its length announced or not."""
+    """A body of this size, with or without a ``Content-Length``."""
 
-    async def act(_: Received, http: web.Request) -> web.StreamResponse:
+    async def act(_: ReceivedRequest, http: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(status=code, headers={"Content-Type": "application/json"})
         if announced:
             response.content_length = megabytes * 1_000_000
@@ -170,14 +173,14 @@ def huge(megabytes: int = 50, *, announced: bool = False, code: int = 200) -> Ac
 
 
 def disconnect() -> Action:
-    """The connection closed without a response."""
+    """Close the connection without a response."""
     return raw(b"")
 
 
 def raw(data: bytes) -> Action:
-    """These bytes on the wire, then the connection closed."""
+    """These bytes on the wire, followed by closing the connection."""
 
-    async def act(_: Received, http: web.Request) -> web.StreamResponse:
+    async def act(_: ReceivedRequest, http: web.Request) -> web.StreamResponse:
         if http.transport is not None:
             http.transport.write(data)
             http.transport.close()
@@ -186,24 +189,24 @@ def raw(data: bytes) -> Action:
     return act
 
 
-def without(*refused: str, then: Action | None = None) -> Action:
-    """A server that answers 400 to what it does not know, of ``json_schema``, ``tool``, ``json_object`` and
-    ``logprobs``, and does ``then`` with the rest."""
+def without(*unsupported: str, otherwise: Action | None = None) -> Action:
+    """A server that answers 400 to requests with any of ``unsupported`` (``json_schema``, ``tool``, ``json_object``,
+    ``logprobs``) and uses ``otherwise`` for the rest."""
 
-    async def act(request: Received, http: web.Request) -> web.StreamResponse:
-        if request.rung in refused or ("logprobs" in refused and request.body.get("logprobs")):
+    async def act(request: ReceivedRequest, http: web.Request) -> web.StreamResponse:
+        if request.response_format in unsupported or ("logprobs" in unsupported and request.body.get("logprobs")):
             return await status(400, error_code="unsupported_parameter")(request, http)
-        return await (then or fitting())(request, http)
+        return await (otherwise or valid_reply())(request, http)
 
     return act
 
 
-def ignoring(*ignored: str) -> Action:
-    """A server that accepts these rungs and answers with prose all the same."""
+def ignoring(*response_formats: str) -> Action:
+    """A server that accepts these response formats and still answers in prose."""
 
-    async def act(request: Received, http: web.Request) -> web.StreamResponse:
+    async def act(request: ReceivedRequest, http: web.Request) -> web.StreamResponse:
         prose = text("I would say it is right, two of two.")
-        return await (prose if request.rung in ignored else fitting())(request, http)
+        return await (prose if request.response_format in response_formats else valid_reply())(request, http)
 
     return act
 
@@ -232,8 +235,8 @@ FAULTS: dict[str, Action] = {
     "truncated": text('{"correctness": {"reason": "The ans', finish_reason="length"),
     "refused": text(None, refusal="I cannot help with that."),
     "filtered": text(None, finish_reason="content_filter"),
-    "no_usage": fitting(usage=None),
-    "negative_usage": fitting(usage={"prompt_tokens": -5, "completion_tokens": 10**12}),
-    "other_model": fitting(model="another-model"),
+    "no_usage": valid_reply(usage=None),
+    "negative_usage": valid_reply(usage={"prompt_tokens": -5, "completion_tokens": 10**12}),
+    "other_model": valid_reply(model="another-model"),
 }
 """Faults by name, for ``--fault`` of the standalone server and for tests that go through all of them."""

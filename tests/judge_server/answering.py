@@ -1,4 +1,4 @@
-"""Valid answers for any schema, decided by the hash of the request alone."""
+"""Valid answers for any schema, determined by the hash of the request."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.judge_server.received import Received
+from tests.judge_server.received import ReceivedRequest
 
 
-def answer(request: Received) -> str:
-    """The JSON text of a value that fits the request's schema; a plain sentence where it asks for none."""
+def answer(request: ReceivedRequest) -> str:
+    """JSON text of a value that matches the request's schema; a plain sentence without a schema."""
     schema = request.schema
     if schema is None:
         return "Noted."
@@ -36,39 +36,43 @@ def _value(schema: dict[str, Any], digest: bytes, path: str) -> Any:
 
 
 _SCORES = re.compile(r'"(\w+)": ?\{"reason": ?"(?:[^"\\]|\\.)*", ?"score": ?(\d)')
-_SURE = 0.99  # of a token that no chances are given for
+_DEFAULT_CHANCE = 0.99  # of a token that no chances are given for
 
 
 def token_logprobs(text: str, top: int, chances: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
-    """``logprobs.content`` of a text: words and single digits are tokens, other alphabets are cut in the middle of
-    their characters, as tokenisers do. Up to ``top`` alternatives stand at the places of scores, by metric."""
-    named = {match.start(2): chances[match[1]] for match in _SCORES.finditer(text) if match[1] in chances}
-    places = {len(text[:at].encode()): of for at, of in named.items()}
-    found, at = [], 0
-    for piece in _pieces(text):
-        told = piece.decode("utf-8", "replace")
-        here = places.get(at, {told: _SURE})
-        likeliest = sorted(here.items(), key=lambda each: -each[1])[:top]
+    """``logprobs.content`` of a text. Words and single digits are tokens; other alphabets are cut within characters, as
+    tokenisers do. Positions of scores have up to ``top`` alternatives, by metric."""
+    chances_by_position = {match.start(2): chances[match[1]] for match in _SCORES.finditer(text) if match[1] in chances}
+    chances_by_offset = {len(text[:at].encode()): level_chances for at, level_chances in chances_by_position.items()}
+    tokens, at = [], 0
+    for token_bytes in _token_bytes(text):
+        token_text = token_bytes.decode("utf-8", "replace")
+        token_chances = chances_by_offset.get(at, {token_text: _DEFAULT_CHANCE})
+        likeliest = sorted(token_chances.items(), key=lambda pair: -pair[1])[:top]
         alternatives = [_alternative(name, chance) for name, chance in likeliest]
-        chosen = {"token": told, "logprob": math.log(here.get(told, _SURE)), "bytes": list(piece)}
-        found.append({**chosen, "top_logprobs": alternatives})
-        at += len(piece)
-    return found
+        token_entry = {
+            "token": token_text,
+            "logprob": math.log(token_chances.get(token_text, _DEFAULT_CHANCE)),
+            "bytes": list(token_bytes),
+        }
+        tokens.append({**token_entry, "top_logprobs": alternatives})
+        at += len(token_bytes)
+    return tokens
 
 
 def _alternative(text: str, chance: float) -> dict[str, Any]:
     return {"token": text, "logprob": math.log(chance), "bytes": list(text.encode())}
 
 
-def _pieces(text: str) -> Iterator[bytes]:
-    for run in re.findall(r"[A-Za-z]+|[\x00-\x7f]|[^\x00-\x7f]+", text):
-        data = run.encode()
-        step = len(data) if run.isascii() else 2
+def _token_bytes(text: str) -> Iterator[bytes]:
+    for match in re.findall(r"[A-Za-z]+|[\x00-\x7f]|[^\x00-\x7f]+", text):
+        data = match.encode()
+        step = len(data) if match.isascii() else 2
         yield from (data[i : i + step] for i in range(0, len(data), step))
 
 
 def embedding(text: str, model: str, size: int = 8) -> list[float]:
-    """A unit vector decided by text and model."""
+    """A unit vector determined by text and model."""
     digest = hashlib.sha256(f"{model}\n{text}".encode()).digest()
     parts = [byte - 127.5 for byte in digest[:size]]
     norm = math.sqrt(sum(part * part for part in parts))

@@ -1,5 +1,5 @@
-"""Files and batches of the server: ``/v1/files`` and ``/v1/batches``, scripted. Each line is answered as a call of its
-own would be, by the server's script; what becomes of the batch and its files is scripted here."""
+"""Files and batches of the server: ``/v1/files`` and ``/v1/batches``. Each line is answered like a single call, by the
+server's script; the results of batches and files are scripted here."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from typing import Any
 from aiohttp import web
 
 from tests.judge_server.actions import Action
-from tests.judge_server.received import Received
+from tests.judge_server.received import ReceivedRequest
 
 Line = dict[str, Any]
-Answer = Callable[[Received, web.Request], Awaitable[web.StreamResponse]]
+Answer = Callable[[ReceivedRequest, web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass
-class Made:
-    """A batch as the server has it."""
+class StoredBatch:
+    """A batch as stored by the server."""
 
     id: str
     file_id: str
     metadata: Mapping[str, str]
-    at: float
+    created_at: float
     expires_at: int = field(default_factory=lambda: int(time.time()) + 86_400)
     status: str = "in_progress"
     output: str = ""
@@ -38,37 +38,38 @@ class Made:
 
 @dataclass
 class Batches:
-    """The batches of a server. ``seconds`` is how long one takes, ``ending`` how it ends (``completed``, ``expired``,
-    ``failed``, ``stuck``), ``most`` how many lines are answered before one that expires or is cancelled ends.
-    ``alter`` changes the lines of the output before they are written. ``faults`` are answered in place of the next
-    requests of their kind: ``upload``, ``create``, ``look``, ``list``, ``content``, ``cancel``; a fault in ``after`` is
-    answered once the thing was done. ``slow`` holds answers back for so many seconds once it was done, by kind."""
+    """The batches of a server. ``seconds`` is the duration of a batch, ``ending`` its final status (``completed``,
+    ``expired``, ``failed``, ``stuck``), and ``max_lines`` the number of answered lines if it expires or is cancelled.
+    ``alter`` changes the output lines before they are written. ``faults`` replace the next responses by kind
+    (``upload``, ``create``, ``look``, ``list``, ``content``, ``cancel``); those in ``after`` are sent once the action
+    is
+    done. ``slow`` delays responses after the action, in seconds by kind."""
 
     answer: Answer
     seconds: float = 0.0
     ending: str = "completed"
-    most: int = 10**9
+    max_lines: int = 10**9
     alter: Callable[[list[Line]], list[Line | str]] = lambda lines: list(lines)
     faults: dict[str, deque[Action]] = field(default_factory=dict)
     after: dict[str, deque[Action]] = field(default_factory=dict)
     slow: dict[str, float] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
-    made: list[Made] = field(default_factory=list)
-    asked: Counter[str] = field(default_factory=Counter)
-    requests: list[Received] = field(default_factory=list)
+    stored: list[StoredBatch] = field(default_factory=list)
+    request_counts: Counter[str] = field(default_factory=Counter)
+    requests: list[ReceivedRequest] = field(default_factory=list)
 
     def clear(self) -> None:
-        """Forget script, files and batches."""
-        fresh = Batches(self.answer)
-        for name in fresh.__dataclass_fields__:
-            setattr(self, name, getattr(fresh, name))
+        """Reset script, files and batches."""
+        defaults = Batches(self.answer)
+        for name in defaults.__dataclass_fields__:
+            setattr(self, name, getattr(defaults, name))
 
-    def script(self, kind: str, *actions: Action, done: bool = False) -> None:
-        """Answer the next requests of a kind so, having done what was asked for or not."""
-        (self.after if done else self.faults).setdefault(kind, deque()).extend(actions)
+    def script(self, kind: str, *actions: Action, after_action: bool = False) -> None:
+        """Answer the next requests of a kind with these actions, before or after the action is done."""
+        (self.after if after_action else self.faults).setdefault(kind, deque()).extend(actions)
 
     def routes(self, app: web.Application) -> None:
-        """Where requests arrive."""
+        """Add the routes to the application."""
         for method, path, kind, handler in (
             ("POST", "/v1/files", "upload", self._upload),
             ("GET", "/v1/files/{id}/content", "content", self._content),
@@ -83,22 +84,22 @@ class Batches:
         self, kind: str, handler: Callable[[web.Request], Awaitable[web.Response]]
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(http: web.Request) -> web.StreamResponse:
-            self.asked[kind] += 1
-            nothing = Received(0, http.path, dict(http.headers), {}, time.monotonic())
+            self.request_counts[kind] += 1
+            empty_request = ReceivedRequest(0, http.path, dict(http.headers), {}, time.monotonic())
             if self.faults.get(kind):
-                return await self.faults[kind].popleft()(nothing, http)
+                return await self.faults[kind].popleft()(empty_request, http)
             response = await handler(http)
             await asyncio.sleep(self.slow.get(kind, 0.0))
-            return await self.after[kind].popleft()(nothing, http) if self.after.get(kind) else response
+            return await self.after[kind].popleft()(empty_request, http) if self.after.get(kind) else response
 
         return handle
 
     async def _upload(self, http: web.Request) -> web.Response:
         form = await http.post()
-        given = form["file"]
+        uploaded = form["file"]
         assert form["purpose"] == "batch"
-        assert isinstance(given, web.FileField)
-        return web.json_response({"id": self._file(given.file.read()), "object": "file", "purpose": "batch"})
+        assert isinstance(uploaded, web.FileField)
+        return web.json_response({"id": self._file(uploaded.file.read()), "object": "file", "purpose": "batch"})
 
     def _file(self, content: bytes) -> str:
         name = f"file-{len(self.files) + 1}"
@@ -110,24 +111,28 @@ class Batches:
         return web.Response(status=404) if content is None else web.Response(body=content)
 
     async def _create(self, http: web.Request) -> web.Response:
-        asked = await http.json()
-        assert asked["endpoint"] == "/v1/chat/completions"
-        assert asked["completion_window"] == "24h"
-        lines = [json.loads(line) for line in self.files[asked["input_file_id"]].splitlines()]
+        request_body = await http.json()
+        assert request_body["endpoint"] == "/v1/chat/completions"
+        assert request_body["completion_window"] == "24h"
+        lines = [json.loads(line) for line in self.files[request_body["input_file_id"]].splitlines()]
         assert len({line["custom_id"] for line in lines}) == len(lines) > 0
         assert len({line["body"]["model"] for line in lines}) == 1
-        batch = Made(f"batch_{len(self.made) + 1}", asked["input_file_id"], asked["metadata"], time.monotonic())
+        batch = StoredBatch(
+            f"batch_{len(self.stored) + 1}", request_body["input_file_id"], request_body["metadata"], time.monotonic()
+        )
         batch.counts = {"total": len(lines), "completed": 0, "failed": 0}
-        self.made.append(batch)
-        return web.json_response(self._shown(batch))
+        self.stored.append(batch)
+        return web.json_response(self._batch_json(batch))
 
     async def _list(self, http: web.Request) -> web.Response:
-        newest = list(reversed(self.made))
-        ids = [batch.id for batch in newest]
+        newest_first = list(reversed(self.stored))
+        ids = [batch.id for batch in newest_first]
         start = ids.index(http.query["after"]) + 1 if "after" in http.query else 0
         size = int(http.query.get("limit", 20))
-        page = newest[start : start + size]
-        return web.json_response({"data": [self._shown(b) for b in page], "has_more": start + size < len(newest)})
+        page = newest_first[start : start + size]
+        return web.json_response(
+            {"data": [self._batch_json(b) for b in page], "has_more": start + size < len(newest_first)}
+        )
 
     async def _look(self, http: web.Request) -> web.Response:
         batch = self._batch(http)
@@ -135,47 +140,51 @@ class Batches:
             return web.json_response({"error": {"code": "not_found"}}, status=404)
         if batch.status == "cancelling":
             await self._finish(batch, "cancelled", http)
-        elif batch.status == "in_progress" and self.ending != "stuck" and time.monotonic() - batch.at >= self.seconds:
+        elif (
+            batch.status == "in_progress"
+            and self.ending != "stuck"
+            and time.monotonic() - batch.created_at >= self.seconds
+        ):
             await self._finish(batch, self.ending, http)
-        return web.json_response(self._shown(batch))
+        return web.json_response(self._batch_json(batch))
 
     async def _cancel(self, http: web.Request) -> web.Response:
         batch = self._batch(http)
         if batch is None:
             return web.json_response({"error": {"code": "not_found"}}, status=404)
         batch.status = "cancelling"
-        return web.json_response(self._shown(batch))
+        return web.json_response(self._batch_json(batch))
 
-    def _batch(self, http: web.Request) -> Made | None:
-        return next((batch for batch in self.made if batch.id == http.match_info["id"]), None)
+    def _batch(self, http: web.Request) -> StoredBatch | None:
+        return next((batch for batch in self.stored if batch.id == http.match_info["id"]), None)
 
-    async def _finish(self, batch: Made, status: str, http: web.Request) -> None:
+    async def _finish(self, batch: StoredBatch, status: str, http: web.Request) -> None:
         batch.status = status
         if status == "failed":
             batch.reason = "invalid_json_line"
             return
         lines = [json.loads(line) for line in self.files[batch.file_id].splitlines()]
-        most = len(lines) if status == "completed" else min(self.most, len(lines))
-        done = await asyncio.gather(*(self._answered(line, http) for line in lines[:most]))
-        good = [line for line in done if line["response"]["status_code"] == 200]
-        bad = [line for line in done if line["response"]["status_code"] != 200]
-        bad += [_never_run(line, f"batch_{status}") for line in lines[most:]]
-        batch.counts |= {"completed": len(good), "failed": len(bad)}
-        written = self.alter(list(good))
-        batch.output = self._file(_as_lines(written)) if written else ""
-        batch.errors = self._file(_as_lines(bad)) if bad else ""
+        answered_count = len(lines) if status == "completed" else min(self.max_lines, len(lines))
+        answered = await asyncio.gather(*(self._answer_line(line, http) for line in lines[:answered_count]))
+        successes = [line for line in answered if line["response"]["status_code"] == 200]
+        failures = [line for line in answered if line["response"]["status_code"] != 200]
+        failures += [_unexecuted_line(line, f"batch_{status}") for line in lines[answered_count:]]
+        batch.counts |= {"completed": len(successes), "failed": len(failures)}
+        output_lines = self.alter(list(successes))
+        batch.output = self._file(_as_lines(output_lines)) if output_lines else ""
+        batch.errors = self._file(_as_lines(failures)) if failures else ""
 
-    async def _answered(self, line: Line, http: web.Request) -> Line:
-        request = Received(0, line["url"], {}, line["body"], time.monotonic())
+    async def _answer_line(self, line: Line, http: web.Request) -> Line:
+        request = ReceivedRequest(0, line["url"], {}, line["body"], time.monotonic())
         self.requests.append(request)
         response = await self.answer(request, http)
         assert isinstance(response, web.Response)
         text = response.text or ""
         body = json.loads(text) if text.startswith("{") else text
-        told = {"status_code": response.status, "request_id": "req", "body": body}
-        return {"id": "x", "custom_id": line["custom_id"], "response": told, "error": None}
+        response_data = {"status_code": response.status, "request_id": "req", "body": body}
+        return {"id": "x", "custom_id": line["custom_id"], "response": response_data, "error": None}
 
-    def _shown(self, batch: Made) -> dict[str, Any]:
+    def _batch_json(self, batch: StoredBatch) -> dict[str, Any]:
         return {
             "id": batch.id,
             "object": "batch",
@@ -190,7 +199,7 @@ class Batches:
         }
 
 
-def _never_run(line: Line, code: str) -> Line:
+def _unexecuted_line(line: Line, code: str) -> Line:
     error = {"code": code, "message": "This request could not be executed in time."}
     return {"id": "x", "custom_id": line["custom_id"], "response": None, "error": error}
 

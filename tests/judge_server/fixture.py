@@ -11,6 +11,6 @@ from tests.judge_server.server import JudgeServer
 
 @pytest.fixture
 def judge_server() -> Iterator[JudgeServer]:
-    """A running server of its own for the test, answering every schema until it is scripted otherwise."""
+    """A running server for one test. It gives valid replies to any schema unless scripted."""
     with JudgeServer() as server:
         yield server

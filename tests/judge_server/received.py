@@ -1,4 +1,4 @@
-"""A request as the server got it."""
+"""A request as received by the server."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _SCHEMA_MARK = "JSON schema: "
 
 
 @dataclass(frozen=True)
-class Received:
-    """One request; ``number`` counts the calls to models from 1 in the order they came."""
+class ReceivedRequest:
+    """One request; ``number`` counts calls to models from 1 in order of arrival."""
 
     number: int
     path: str
@@ -23,44 +23,44 @@ class Received:
     at: float
 
     def prepare(self) -> None:
-        """Read what an answer is made of, so that answering takes no time later."""
+        """Compute schema and digest in advance, so that answering takes no extra time."""
         _ = self.schema, self.digest
 
     @cached_property
     def text(self) -> str:
-        """All message texts in one."""
+        """All message texts joined."""
         return "\n".join(str(message.get("content", "")) for message in self.body.get("messages", []))
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON schema asked for, as response format or at the end of the prompt."""
-        wanted = self.body.get("response_format", {}).get("json_schema", {}).get("schema")
-        if self.rung == "tool":
-            wanted = self.body["tools"][0]["function"]["parameters"]
-        if wanted is None and _SCHEMA_MARK in self.text:
-            wanted = json.loads(self.text.rpartition(_SCHEMA_MARK)[2])
-        return wanted
+        """The requested JSON schema, from the response format, the tool or the end of the prompt."""
+        schema_json = self.body.get("response_format", {}).get("json_schema", {}).get("schema")
+        if self.response_format == "tool":
+            schema_json = self.body["tools"][0]["function"]["parameters"]
+        if schema_json is None and _SCHEMA_MARK in self.text:
+            schema_json = json.loads(self.text.rpartition(_SCHEMA_MARK)[2])
+        return schema_json
 
     @property
-    def rung(self) -> str:
-        """How the verdict is asked for: ``json_schema``, ``tool``, ``json_object`` or ``text``."""
+    def response_format(self) -> str:
+        """The requested response format: ``json_schema``, ``tool``, ``json_object`` or ``text``."""
         if self.body.get("tools"):
             return "tool"
         return str(self.body.get("response_format", {}).get("type", "text"))
 
     @property
     def is_preflight(self) -> bool:
-        """Whether this is one of the small calls before a run."""
+        """Whether the request is a preflight call."""
         return "## connection_test" in self.text
 
     @property
     def block(self) -> dict[str, Any]:
         """The data blocks of the prompt by name."""
-        found = re.finditer(r"^BEGIN (\w+) (\w+)\n(.*?)\nEND \1 \2$", self.text, re.MULTILINE | re.DOTALL)
-        return {match[1]: json.loads(match[3]) for match in found}
+        blocks = re.finditer(r"^BEGIN (\w+) (\w+)\n(.*?)\nEND \1 \2$", self.text, re.MULTILINE | re.DOTALL)
+        return {match[1]: json.loads(match[3]) for match in blocks}
 
     @cached_property
     def digest(self) -> bytes:
-        """Hash of model and messages: the same request has the same one."""
+        """Hash of model and messages; equal for equal requests."""
         essential = [self.body.get("model"), self.body.get("messages"), self.body.get("input")]
         return hashlib.sha256(json.dumps(essential, sort_keys=True).encode()).digest()

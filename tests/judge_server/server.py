@@ -1,4 +1,4 @@
-"""The server: a thread with its own event loop, a script that decides per call, a log and counts."""
+"""The server: a thread with its own event loop, a script that selects actions, a log and counts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from tests.judge_server.actions import FAULTS, Action, fitting
+from tests.judge_server.actions import FAULTS, Action, valid_reply
 from tests.judge_server.answering import embedding
 from tests.judge_server.batches import Batches
-from tests.judge_server.received import Received
+from tests.judge_server.received import ReceivedRequest
 
 OTHER = "/other/"  # begins paths of APIs that are not OpenAI's: each is answered as it is scripted
 _LARGEST_REQUEST = 50_000_000
@@ -27,15 +27,15 @@ _STARTING_SECONDS = 10
 class JudgeServer:
     """Serves ``/v1/chat/completions``, ``/v1/embeddings``, ``/v1/batches`` and ``/v1/models`` on 127.0.0.1.
 
-    A call is answered by the next action of :meth:`enqueue`, else by the first rule of :meth:`when` that fits, else
-    by a fault drawn with the given shares, else by ``otherwise`` (a valid answer to any schema). The small calls before
-    a run are counted and logged apart; only rules of :meth:`when` and ``preflight`` answer them.
+    A call is answered by the next action of :meth:`enqueue`, else by the first matching rule of :meth:`when`, else
+    by a fault drawn with the given shares, else by ``otherwise`` (a valid reply to any schema). Preflight calls are
+    counted and logged separately; only rules of :meth:`when` and ``preflight`` answer them.
 
-    Embeddings have a script of their own: the next action of :meth:`enqueue_embeddings`, else one vector per text, of
-    :attr:`vector_of` (decided by text and model unless a test sets it).
+    Calls for embeddings are answered by the next action of :meth:`enqueue_embeddings`, else with one vector per text
+    from
+    :attr:`vector_of` (by default determined by text and model).
 
-    :attr:`batches` takes files and batches; their lines are answered by the same script, and counted apart.
-    """
+    :attr:`batches` takes files and batches; their lines are answered by the same script and counted separately."""
 
     def __init__(
         self,
@@ -49,15 +49,15 @@ class JudgeServer:
         keep_log: bool = True,
     ) -> None:
         self.host, self.port, self.latency = host, port, latency
-        self.otherwise: Action = fitting()
-        self.preflight: Action = fitting()
-        self.requests: list[Received] = []
-        self.preflight_requests: list[Received] = []
+        self.otherwise: Action = valid_reply()
+        self.preflight: Action = valid_reply()
+        self.requests: list[ReceivedRequest] = []
+        self.preflight_requests: list[ReceivedRequest] = []
         self.calls = 0
         self.preflights = 0
         self.in_flight = 0
         self.peak = 0
-        self.drawn: Counter[str] = Counter()
+        self.drawn_faults: Counter[str] = Counter()
         self.batches = Batches(self._answer_line)
         self._faults = dict(faults or {})
         self._rng = random.Random(seed)
@@ -66,7 +66,7 @@ class JudgeServer:
         self.vector_of: Callable[[str, str], list[float]] = embedding
         self._queue: deque[Action] = deque()
         self._embedding_queue: deque[Action] = deque()
-        self._rules: list[tuple[Callable[[Received], bool], Action]] = []
+        self._rules: list[tuple[Callable[[ReceivedRequest], bool], Action]] = []
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="judge-server", daemon=True)
@@ -94,29 +94,29 @@ class JudgeServer:
         """The texts of every call for embeddings, in the order of the calls."""
         return [request.body["input"] for request in self.requests if request.path.endswith("/embeddings")]
 
-    def when(self, fits: Callable[[Received], bool], action: Action) -> None:
-        """Answer every call that fits with this action; earlier rules win."""
-        self._rules.append((fits, action))
+    def when(self, matches: Callable[[ReceivedRequest], bool], action: Action) -> None:
+        """Answer every matching call with this action; earlier rules take precedence."""
+        self._rules.append((matches, action))
 
     def behave(self, action: Action) -> None:
-        """Do this with every call that is not scripted otherwise, those before a run included."""
+        """Use this action for all calls that are not otherwise scripted, preflight calls included."""
         self.otherwise = self.preflight = action
 
     def reset(self) -> None:
-        """Forget script, log and counts."""
+        """Clear script, log and counts."""
         self._queue.clear()
         self._embedding_queue.clear()
         self.vector_of = embedding
         self._rules.clear()
         self.requests.clear()
         self.preflight_requests.clear()
-        self.otherwise = self.preflight = fitting()
+        self.otherwise = self.preflight = valid_reply()
         self.calls = self.preflights = self.peak = 0
-        self.drawn.clear()
+        self.drawn_faults.clear()
         self.batches.clear()
 
     def start(self) -> None:
-        """Listen; ``port`` is the real one afterwards."""
+        """Start listening and set ``port`` to the actual port."""
         self._thread.start()
         if not self._ready.wait(_STARTING_SECONDS):
             raise RuntimeError("the judge server did not start")
@@ -136,15 +136,15 @@ class JudgeServer:
         self.stop()
 
     def stats(self) -> dict[str, Any]:
-        """Counts so far, as ``/control/stats`` gives them."""
+        """Counts so far, as returned by ``/control/stats``."""
         return {
             "calls": self.calls,
-            "batches": len(self.batches.made),
+            "batches": len(self.batches.stored),
             "lines": len(self.batches.requests),
             "preflights": self.preflights,
             "peak": self.peak,
             "in_flight": self.in_flight,
-            "faults": dict(self.drawn),
+            "faults": dict(self.drawn_faults),
         }
 
     def _run(self) -> None:
@@ -174,56 +174,56 @@ class JudgeServer:
     async def _chat(self, http: web.Request) -> web.StreamResponse:
         self.in_flight += 1
         self.peak = max(self.peak, self.in_flight)
-        due = self._loop.time() + self.latency
+        answer_at = self._loop.time() + self.latency
         try:
-            request = await self._received(http)
+            request = await self._receive(http)
             action = self._action(request)
             if self.latency:  # counted from the call's arrival: reading it is part of the judge's time
                 request.prepare()
-                await asyncio.sleep(due - self._loop.time())
+                await asyncio.sleep(answer_at - self._loop.time())
             return await action(request, http)
         except ConnectionResetError:  # the caller hung up in the middle of a body, as it should
             return web.Response()
         finally:
             self.in_flight -= 1
 
-    async def _answer_line(self, request: Received, http: web.Request) -> web.StreamResponse:
+    async def _answer_line(self, request: ReceivedRequest, http: web.Request) -> web.StreamResponse:
         return await self._action(request)(request, http)
 
-    async def _received(self, http: web.Request) -> Received:
+    async def _receive(self, http: web.Request) -> ReceivedRequest:
         body = await http.json()
-        chats = http.path.endswith("/chat/completions") or http.path.startswith(OTHER)
-        request = Received(self.calls + chats, http.path, dict(http.headers), body, time.monotonic())
+        is_chat = http.path.endswith("/chat/completions") or http.path.startswith(OTHER)
+        request = ReceivedRequest(self.calls + is_chat, http.path, dict(http.headers), body, time.monotonic())
         if request.is_preflight:
             self.preflights += 1
-        elif chats:
+        elif is_chat:
             self.calls += 1
         if self._keep_log:
             (self.preflight_requests if request.is_preflight else self.requests).append(request)
         return request
 
-    def _action(self, request: Received) -> Action:
+    def _action(self, request: ReceivedRequest) -> Action:
         if self._queue and not request.is_preflight:
             return self._queue.popleft()
-        for fits, action in self._rules:
-            if fits(request):
+        for matches, action in self._rules:
+            if matches(request):
                 return action
         if request.is_preflight:
             return self.preflight
         point = self._rng.random()
         for name, share in self._faults.items():
             if point < share:
-                self.drawn[name] += 1
+                self.drawn_faults[name] += 1
                 return FAULTS[name]
             point -= share
         return self.otherwise
 
     async def _embeddings(self, http: web.Request) -> web.StreamResponse:
-        request = await self._received(http)
+        request = await self._receive(http)
         if self._embedding_queue:
             return await self._embedding_queue.popleft()(request, http)
-        model, given = str(request.body.get("model", "")), request.body.get("input", [])
-        texts = [given] if isinstance(given, str) else list(given)
+        model, raw_input = str(request.body.get("model", "")), request.body.get("input", [])
+        texts = [raw_input] if isinstance(raw_input, str) else list(raw_input)
         data = [
             {"object": "embedding", "index": i, "embedding": self.vector_of(text, model)}
             for i, text in enumerate(texts)

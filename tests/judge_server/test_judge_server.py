@@ -42,7 +42,7 @@ def chat(base_url: str, text: str = "hello", schema: dict[str, Any] | None = Non
     return post(base_url, "/chat/completions", body)["choices"][0]["message"]["content"]
 
 
-def test_its_own_answer_fits_the_schema_and_depends_on_the_request_alone(judge_server: JudgeServer) -> None:
+def test_default_answer_matches_the_schema_and_is_deterministic(judge_server: JudgeServer) -> None:
     texts = [chat(judge_server.base_url, f"item {i}", SCHEMA) for i in range(20)]
     values = [json.loads(text) for text in texts]
     assert all(v["level"] in {1, 2, 3} and 0 <= v["share"] <= 1 and v["claims"] and v["why"] for v in values)
@@ -50,14 +50,14 @@ def test_its_own_answer_fits_the_schema_and_depends_on_the_request_alone(judge_s
     assert texts == [chat(judge_server.base_url, f"item {i}", SCHEMA) for i in range(20)]
 
 
-def test_the_queue_comes_before_the_rules_and_the_rules_before_the_default(judge_server: JudgeServer) -> None:
+def test_queue_precedes_rules_and_rules_precede_the_default(judge_server: JudgeServer) -> None:
     judge_server.when(lambda request: "special" in request.text, actions.text("by rule"))
     judge_server.enqueue(actions.text("from the queue"))
     url = judge_server.base_url
     assert [chat(url, "special"), chat(url, "special"), chat(url, "plain")] == ["from the queue", "by rule", "Noted."]
 
 
-def test_it_logs_and_counts_calls_and_the_most_at_one_time(judge_server: JudgeServer) -> None:
+def test_server_logs_and_counts_calls_and_their_peak(judge_server: JudgeServer) -> None:
     judge_server.latency = 0.2
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda i: chat(judge_server.base_url, str(i)), range(8)))
@@ -69,7 +69,7 @@ def test_faults_are_drawn_with_their_shares() -> None:
     with JudgeServer(faults={"prose": 0.6}, seed=3) as server:
         prose = sum("four of five" in chat(server.base_url) for _ in range(200))
     assert 90 <= prose <= 150  # 120 expected, standard deviation 7
-    assert server.drawn["prose"] == prose
+    assert server.drawn_faults["prose"] == prose
 
 
 def test_models_and_embeddings_answer(judge_server: JudgeServer) -> None:
@@ -80,7 +80,7 @@ def test_models_and_embeddings_answer(judge_server: JudgeServer) -> None:
     assert sum(x * x for x in data[0]["embedding"]) == pytest.approx(1.0)
 
 
-def test_as_a_process_it_prints_its_address_serves_and_ends_with_its_counts() -> None:
+def test_process_prints_its_address_and_final_counts() -> None:
     command = [sys.executable, "-m", "tests.judge_server", "--port", "0", "--latency", "0.01", "--fault", "prose=1.0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -19,7 +19,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.core.signals import request_finished, request_started
 
 from evaluation.models import User
-from tests.pages.layout import too_close, wrong_when_zoomed
+from tests.pages.layout import close_targets, zoom_problems
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # No style sheet or film is fetched once more, and no path to an element is worked out.
@@ -29,10 +29,10 @@ ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-WIDE, PHONE = (1280, 800), (390, 844)
+DESKTOP, PHONE = (1280, 800), (390, 844)
 #: Between them, the two views of a page show both languages, both sizes and both colour schemes: English on a wide
 #: screen is light, Korean on a phone is dark.
-VIEWS = (("en", WIDE), ("ko", PHONE))
+VIEWS = (("en", DESKTOP), ("ko", PHONE))
 #: Both views, of which ``make test`` takes one.
 FIRST_VIEW_FAST = (VIEWS[0], pytest.param(*VIEWS[1], marks=pytest.mark.slow))
 SECOND_VIEW_FAST = (pytest.param(*VIEWS[0], marks=pytest.mark.slow), VIEWS[1])
@@ -59,12 +59,11 @@ LONGEST_MS = 180_000  # for which a page may be busy: other tests have the cores
 
 
 @dataclass
-class Visit:
-    """A page in a browser that somebody is logged in with.
+class BrowserPage:
+    """A page in a browser with a logged-in user.
 
-    ``complaints`` are console errors and uncaught ones, ``pending`` the requests that were not answered yet;
-    ``scripts`` tells whether the page may run any.
-    """
+    ``complaints`` are console errors and uncaught exceptions, ``pending`` the unanswered requests; ``scripts`` tells
+    whether the page may run any."""
 
     page: Any
     base: str
@@ -113,7 +112,7 @@ class Visit:
             return False
 
     def pass_time(self, milliseconds: int) -> None:
-        """Turn the page's clock on; nobody waits."""
+        """Advance the page's clock without waiting."""
         self.page.clock.run_for(milliseconds)
 
     def wait_for_draft(self, state: str) -> None:
@@ -136,7 +135,7 @@ class Visit:
         self.settle()
 
     def wait_to_leave(self, path: str, *, or_show: str = "") -> None:
-        """Wait until the browser is elsewhere, by another page or the next card in place, or shows an element."""
+        """Wait until the browser is at another path, by another page or the next card in place, or shows an element."""
         deadline = time.monotonic() + LONGEST_MS / 1000
         while self.path == path and not (or_show and self.page.locator(or_show).count()):
             if time.monotonic() > deadline:
@@ -146,11 +145,11 @@ class Visit:
 
     @property
     def path(self) -> str:
-        """Where the browser is."""
+        """Current path of the browser."""
         return str(self.page.url).removeprefix(self.base)
 
 
-def installed() -> str:
+def find_chromium() -> str:
     """The browser's path; the test is skipped where there is none."""
     pytest.importorskip("playwright")
     path = next((path for name in NAMES if (path := shutil.which(name))), "")
@@ -164,7 +163,7 @@ def chromium() -> Iterator[Any]:
     """A running browser."""
     from playwright.sync_api import sync_playwright
 
-    path = installed()
+    path = find_chromium()
     try:
         with sync_playwright() as playwright:
             use_event_loop(asyncio.get_running_loop())
@@ -176,11 +175,10 @@ def chromium() -> Iterator[Any]:
 
 
 def use_event_loop(loop: asyncio.AbstractEventLoop | None) -> None:
-    """Mark Playwright's loop as the one that runs in this thread, or none, so that tests may run loops of their own.
+    """Mark Playwright's loop as the running one of this thread, or none, so that tests may run their own loops.
 
-    While it is started, Playwright marks its loop so between its calls, and expects to find it so. Django takes
-    everything in such a thread for asynchronous code, unless it is told otherwise.
-    """
+    While it is started, Playwright marks its loop between its calls and expects the mark to stay. Django treats all
+    code in such a thread as asynchronous unless ``DJANGO_ALLOW_ASYNC_UNSAFE`` is set."""
     asyncio._set_running_loop(loop)
     if loop is None:
         os.environ.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)
@@ -189,16 +187,16 @@ def use_event_loop(loop: asyncio.AbstractEventLoop | None) -> None:
 
 
 @contextmanager
-def visit(
+def open_window(
     browser: Any,
     base: str,
     user: User | None,
     *,
     language: str = "en",
-    size: tuple[int, int] = WIDE,
+    size: tuple[int, int] = DESKTOP,
     scripts: bool = True,
-) -> Iterator[Visit]:
-    """A fresh window of the size, logged in as the person and in the language, dark on a phone (see ``VIEWS``)."""
+) -> Iterator[BrowserPage]:
+    """Open a new window of the size, logged in as the user, in the language; dark on a phone (see ``VIEWS``)."""
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]},
         java_script_enabled=scripts,
@@ -209,14 +207,14 @@ def visit(
     cookies = [{"name": settings.LANGUAGE_COOKIE_NAME, "value": language, "url": base}]
     if user is not None:
         User.objects.filter(pk=user.pk).update(language=language)
-        cookies.append({"name": settings.SESSION_COOKIE_NAME, "value": session_of(user), "url": base})
+        cookies.append({"name": settings.SESSION_COOKIE_NAME, "value": create_session(user), "url": base})
     context.add_cookies(cookies)
     context.set_default_timeout(LONGEST_MS)
     if scripts:
         context.clock.install()
-    window = Visit(None, base, scripts)
+    window = BrowserPage(None, base, scripts)
     window.watch(context.new_page())
-    with answered():
+    with wait_for_requests():
         try:
             yield window
             window.page.goto("about:blank")  # what a page sends when it is left, it sends now
@@ -225,34 +223,34 @@ def visit(
 
 
 @contextmanager
-def answered() -> Iterator[None]:
-    """In the end the server has no request left: the database is about to be restored under it."""
+def wait_for_requests() -> Iterator[None]:
+    """Wait at the end until the server has no pending request, because the database is about to be restored."""
     count = Counter[str]()
 
-    def started(**_: Any) -> None:
+    def count_started(**_: Any) -> None:
         count["started"] += 1
 
-    def finished(**_: Any) -> None:
+    def count_finished(**_: Any) -> None:
         count["finished"] += 1
 
-    request_started.connect(started)
-    request_finished.connect(finished)
+    request_started.connect(count_started)
+    request_finished.connect(count_finished)
     try:
         yield
     finally:
         deadline = time.monotonic() + LONGEST_MS / 1000
         while True:
-            before = dict(count)
+            previous = dict(count)
             time.sleep(QUIET_SECONDS)
-            if before == dict(count) and count["started"] == count["finished"]:
+            if previous == dict(count) and count["started"] == count["finished"]:
                 break
             if time.monotonic() > deadline:
                 raise AssertionError(f"requests: {dict(count)}")
-        request_started.disconnect(started)
-        request_finished.disconnect(finished)
+        request_started.disconnect(count_started)
+        request_finished.disconnect(count_finished)
 
 
-def session_of(user: User) -> str:
+def create_session(user: User) -> str:
     """The key of a new session of the person."""
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
@@ -262,7 +260,7 @@ def session_of(user: User) -> str:
     return str(session.session_key)
 
 
-def violations(page: Any, name: str = "page") -> list[str]:
+def accessibility_violations(page: Any, name: str = "page") -> list[str]:
     """Violations of accessibility, as the page is open."""
     axe = pytest.importorskip("axe_core_python.sync_playwright").Axe()
     if not page.evaluate("'axe' in window"):
@@ -270,21 +268,28 @@ def violations(page: Any, name: str = "page") -> list[str]:
     return [f"{name}: {rule} at {[html[:120] for html in nodes][:2]}" for rule, nodes in page.evaluate(RUN_AXE, AXE)]
 
 
-def wrong_with(window: Visit, name: str) -> list[str]:
-    """What is wrong with a page that is open: complaints, violations of accessibility, and what is wider than the
-    screen, in the size of the window, in the other one and at 400 %."""
+def page_problems(window: BrowserPage, name: str) -> list[str]:
+    """Return the problems of the open page: console errors, accessibility violations, and content wider than the
+    screen, in the current size, in the other one and at 400 %."""
     page = window.page
-    wrong = _overflow(page, name) + violations(page, name) + too_close(page, name) + wrong_when_zoomed(page, name)
+    problems = (
+        _overflow(page, name)
+        + accessibility_violations(page, name)
+        + close_targets(page, name)
+        + zoom_problems(page, name)
+    )
     size = page.viewport_size
-    page.set_viewport_size(dict(zip(("width", "height"), WIDE if size["width"] < WIDE[0] else PHONE, strict=True)))
-    wrong += _overflow(page, f"{name} in the other size")
+    page.set_viewport_size(
+        dict(zip(("width", "height"), DESKTOP if size["width"] < DESKTOP[0] else PHONE, strict=True))
+    )
+    problems += _overflow(page, f"{name} in the other size")
     page.set_viewport_size(size)
-    wrong += [f"{name}: {complaint}" for complaint in window.complaints]
+    problems += [f"{name}: {complaint}" for complaint in window.complaints]
     window.complaints.clear()
-    return wrong
+    return problems
 
 
 def _overflow(page: Any, name: str) -> list[str]:
     width = page.viewport_size["width"]
-    wide = page.evaluate("document.documentElement.scrollWidth")
-    return [f"{name}: {wide} pixels wide on a screen of {width}"] if wide > width else []
+    content_width = page.evaluate("document.documentElement.scrollWidth")
+    return [f"{name}: {content_width} pixels wide on a screen of {width}"] if content_width > width else []

@@ -1,4 +1,4 @@
-"""What axe does not measure: presses that are too close for a finger, and room that is left at 400 % zoom."""
+"""Layout checks that axe lacks: targets too close for a finger, and the room left at 400 % zoom."""
 
 from __future__ import annotations
 
@@ -28,21 +28,23 @@ _TOO_CLOSE = """() => {
   return open.filter((one) => all.some((other) => meets(one, other))).map((one) => one.outerHTML.slice(0, 100));
 }"""
 
-_HELD = """() => [...document.querySelectorAll("body *")]
+_FIXED_HEIGHT = """() => [...document.querySelectorAll("body *")]
   .filter((one) => ["sticky", "fixed"].includes(getComputedStyle(one).position) && one.checkVisibility())
   .reduce((sum, one) => sum + one.getBoundingClientRect().height, 0)"""
 
 
-def too_close(page: Any, name: str) -> list[str]:
+def close_targets(page: Any, name: str) -> list[str]:
     """Targets that a finger or an unsteady hand misses."""
-    return [f"{name}: too small and too close: {one}" for one in page.evaluate(_TOO_CLOSE)]
+    return [f"{name}: too small and too close: {target}" for target in page.evaluate(_TOO_CLOSE)]
 
 
-def wrong_when_zoomed(page: Any, name: str) -> list[str]:
-    """What is wider than the screen at 400 %, or stays in view there and leaves less than half of it."""
-    before = page.viewport_size
+def zoom_problems(page: Any, name: str) -> list[str]:
+    """Return problems at 400 % zoom: content wider than the screen, or fixed parts that leave less than half of it."""
+    previous_size = page.viewport_size
     page.set_viewport_size({"width": ZOOMED[0], "height": ZOOMED[1]})
-    wide, held = page.evaluate("document.documentElement.scrollWidth"), page.evaluate(_HELD)
-    page.set_viewport_size(before)
-    said = [f"{name}: {wide} pixels wide at 400 %"] if wide > ZOOMED[0] else []
-    return said + ([f"{name}: {held} of {ZOOMED[1]} pixels do not scroll at 400 %"] if held > ZOOMED[1] / 2 else [])
+    content_width, fixed_height = page.evaluate("document.documentElement.scrollWidth"), page.evaluate(_FIXED_HEIGHT)
+    page.set_viewport_size(previous_size)
+    problems = [f"{name}: {content_width} pixels wide at 400 %"] if content_width > ZOOMED[0] else []
+    return problems + (
+        [f"{name}: {fixed_height} of {ZOOMED[1]} pixels do not scroll at 400 %"] if fixed_height > ZOOMED[1] / 2 else []
+    )

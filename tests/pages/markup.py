@@ -1,4 +1,4 @@
-"""What a page must never hold, read from its markup as a browser would."""
+"""Checks of a page's markup for unsafe content, parsed as a browser does."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ import re
 from html.parser import HTMLParser
 
 
-class Unsafe(HTMLParser):
+class UnsafeMarkupParser(HTMLParser):
     """Collects everything the content security policy would stop, and every way text could have become code."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.found: list[str] = []
+        self.problems: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        if tag == "script" and not given.get("src", "").startswith(("/static/", "/admin/jsi18n/")):
-            self.found.append("inline script")
+        attributes = {name: value or "" for name, value in attrs}
+        if tag == "script" and not attributes.get("src", "").startswith(("/static/", "/admin/jsi18n/")):
+            self.problems.append("inline script")
         if tag in {"style", "iframe", "object", "embed", "base", "img", "video", "audio", "form-data"}:
-            self.found.append(f"<{tag}>")
-        if tag == "meta" and given.get("http-equiv"):
-            self.found.append("meta http-equiv")
-        for name, value in given.items():
+            self.problems.append(f"<{tag}>")
+        if tag == "meta" and attributes.get("http-equiv"):
+            self.problems.append("meta http-equiv")
+        for name, value in attributes.items():
             if name.startswith(("on", "hx-on")) or name in {"style", "srcdoc"}:
-                self.found.append(f"{tag} {name}={value}")
-            if name in {"href", "src", "action", "formaction", "xlink:href"} and not _stays(value, tag):
-                self.found.append(f"{tag} {name}={value}")
+                self.problems.append(f"{tag} {name}={value}")
+            if name in {"href", "src", "action", "formaction", "xlink:href"} and not _stays_on_site(value, tag):
+                self.problems.append(f"{tag} {name}={value}")
             if name == "hx-trigger" and "[" in value:
-                self.found.append(f"evaluated filter {value}")
+                self.problems.append(f"evaluated filter {value}")
 
 
-def _stays(value: str, tag: str) -> bool:
-    """Whether an address stays on the site; links of answers may lead out over http(s)."""
+def _stays_on_site(value: str, tag: str) -> bool:
+    """Return whether an address stays on the site; links of answers may lead out over http(s)."""
     if value.startswith(("/", "#", "?")) and not value.startswith("//"):
         return True
     return value == "" or (tag == "a" and value.startswith(("http://", "https://")))
 
 
-def unsafe(page: str) -> list[str]:
-    """What is wrong with the page; empty for a safe one."""
-    parser = Unsafe()
+def unsafe_markup(page: str) -> list[str]:
+    """Return the problems of the page; empty for a safe one."""
+    parser = UnsafeMarkupParser()
     parser.feed(page)
-    return parser.found
+    return parser.problems
 
 
 _BLOCKS = (

@@ -1,4 +1,4 @@
-"""What a page shows before anything is unfolded: its words and its figures, for the budgets of reading."""
+"""Words and figures that a page shows before anything is unfolded, for the reading budgets."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ UNSEEN = {"script", "style", "noscript", "template", "head"}
 FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
-class Shown(NamedTuple):
-    """Words (runs of letters or digits between spaces) and figures (numbers) among them."""
+class VisibleCounts(NamedTuple):
+    """Numbers of words (runs of letters or digits between spaces) and of figures among them."""
 
     words: int
     figures: int
 
 
-class _Open(HTMLParser):
-    """Collects the texts of ``main`` that stand outside closed details; of those the summary is seen."""
+class _VisibleTextParser(HTMLParser):
+    """Collects the texts of ``main`` outside closed details, and their summaries."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -30,13 +30,13 @@ class _Open(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in VOID:
             return
-        given = dict(attrs)
-        parent, hidden = self._stack[-1] if self._stack else ("", False)
+        attributes = dict(attrs)
+        parent, parent_hidden = self._stack[-1] if self._stack else ("", False)
         folded = parent == "details" and tag == "summary"
-        unseen = tag in UNSEEN or "hidden" in given or "visually-hidden" in (given.get("class") or "")
-        outer = any(hides for _tag, hides in self._stack[:-1]) if folded else hidden
-        closed = tag == "details" and "open" not in given
-        self._stack.append((tag, outer or unseen or closed))
+        invisible = tag in UNSEEN or "hidden" in attributes or "visually-hidden" in (attributes.get("class") or "")
+        outer = any(hides for _tag, hides in self._stack[:-1]) if folded else parent_hidden
+        is_closed = tag == "details" and "open" not in attributes
+        self._stack.append((tag, outer or invisible or is_closed))
 
     def handle_endtag(self, tag: str) -> None:
         while self._stack and self._stack.pop()[0] != tag:
@@ -47,9 +47,9 @@ class _Open(HTMLParser):
             self.texts.append(data)
 
 
-def shown(page: str) -> Shown:
-    """The words and figures of a page's ``main`` outside closed details."""
-    parser = _Open()
+def count_visible(page: str) -> VisibleCounts:
+    """Count the words and figures of a page's ``main`` outside closed details."""
+    parser = _VisibleTextParser()
     parser.feed(page)
     words = [word for text in parser.texts for word in text.split() if re.search(r"\w", word)]
-    return Shown(len(words), sum(len(FIGURE.findall(word)) for word in words))
+    return VisibleCounts(len(words), sum(len(FIGURE.findall(word)) for word in words))

@@ -12,22 +12,22 @@ from tests.factories import make_project, make_user
 pytestmark = pytest.mark.django_db
 
 
-def test_logging_in_leads_to_the_page_that_was_asked_for(client: Client) -> None:
+def test_login_leads_to_the_requested_page(client: Client) -> None:
     user = make_user(Role.VIEWER)
-    asked = client.get(reverse("run-list"))
-    assert asked.headers["Location"] == "/login/?next=/runs/"
+    redirect = client.get(reverse("run-list"))
+    assert redirect.headers["Location"] == "/login/?next=/runs/"
     data = {"username": user.username, "password": "a good password", "next": "/runs/"}
     assert client.post("/login/", data).headers["Location"] == "/runs/"
 
 
-def test_logging_in_never_leads_to_another_site(client: Client) -> None:
+def test_login_never_redirects_to_another_site(client: Client) -> None:
     user = make_user(Role.VIEWER)
     data = {"username": user.username, "password": "a good password", "next": "//evil.example/"}
     assert client.post("/login/", data).headers["Location"] == "/"
 
 
 @pytest.mark.parametrize(
-    ("page", "back"),
+    ("page", "return_path"),
     [
         ("http://testserver/items/3/", "/items/3/"),
         ("http://testserver/runs/?state=failed", "/runs/%3Fstate%3Dfailed"),
@@ -35,31 +35,29 @@ def test_logging_in_never_leads_to_another_site(client: Client) -> None:
         ("", "/"),
     ],
 )
-def test_after_a_form_sent_too_late_one_comes_back_to_the_page_of_the_form(
-    client: Client, page: str, back: str
-) -> None:
+def test_login_after_expired_form_returns_to_its_page(client: Client, page: str, return_path: str) -> None:
     address = reverse("review-finalise", args=[3])  # takes forms alone: nobody can be led there
     answer = client.post(address, {"decision": "keep"}, headers={"Referer": page} if page else {})
-    assert answer.headers["Location"] == f"/login/?next={back}"
+    assert answer.headers["Location"] == f"/login/?next={return_path}"
 
 
-def test_a_wrong_password_is_said_in_words(client: Client) -> None:
+def test_wrong_password_shows_a_message(client: Client) -> None:
     page = client.post("/login/", {"username": "nobody", "password": "wrong"}, headers={"Accept-Language": "ko"})
-    said = page.content.decode()
-    assert 'role="alert"' in said
-    assert "이름 또는 비밀번호가 맞지 않습니다." in said
-    assert "와/과" not in said  # Django's own text has both particles
+    content = page.content.decode()
+    assert 'role="alert"' in content
+    assert "이름 또는 비밀번호가 맞지 않습니다." in content
+    assert "와/과" not in content  # Django's own text has both particles
 
 
-def test_logging_out_needs_a_form(client: Client) -> None:
+def test_logout_requires_post(client: Client) -> None:
     client.force_login(make_user(Role.VIEWER))
     assert client.get(reverse("logout")).status_code == 405
     client.post(reverse("logout"))
     assert client.get(reverse("home")).status_code == 302
 
 
-@pytest.mark.parametrize(("language", "other"), [("ko", "English"), ("en", "한국어")])
-def test_the_language_is_remembered_for_the_person_and_the_browser(client: Client, language: str, other: str) -> None:
+@pytest.mark.parametrize(("language", "other_language"), [("ko", "English"), ("en", "한국어")])
+def test_language_is_stored_for_user_and_browser(client: Client, language: str, other_language: str) -> None:
     user = make_user(Role.VIEWER)
     client.force_login(user)
     answer = client.post(reverse("language"), {"language": language, "next": "/runs/"})
@@ -69,15 +67,15 @@ def test_the_language_is_remembered_for_the_person_and_the_browser(client: Clien
     assert client.cookies["django_language"].value == language
     page = client.get(reverse("home")).content.decode()
     assert f'<html lang="{language}">' in page
-    assert other in page
+    assert other_language in page
 
 
 @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", ""])
-def test_the_language_switch_stays_on_the_site(client: Client, target: str) -> None:
+def test_language_switch_never_redirects_to_another_site(client: Client, target: str) -> None:
     assert client.post(reverse("language"), {"language": "ko", "next": target}).headers["Location"] == "/"
 
 
-def test_an_unknown_language_changes_nothing(client: Client) -> None:
+def test_unknown_language_changes_nothing(client: Client) -> None:
     user = make_user(Role.VIEWER)
     client.force_login(user)
     client.post(reverse("language"), {"language": "xx"})
@@ -86,20 +84,20 @@ def test_an_unknown_language_changes_nothing(client: Client) -> None:
     assert "django_language" not in client.cookies
 
 
-def test_navigation_shows_what_the_roles_allow(client: Client) -> None:
+def test_navigation_shows_only_pages_the_role_allows(client: Client) -> None:
     project = make_project()
-    for role, seen, unseen in (
+    for role, visible_links, hidden_links in (
         (Role.REVIEWER, ["Review"], ["Runs", "Question sets", "Back office"]),
         (Role.VIEWER, ["Runs", "Question sets"], ["Back office"]),
         (Role.LEAD, ["Runs", "Back office"], []),
     ):
         client.force_login(make_user(role, project))
         page = client.get(reverse("home")).content.decode()
-        assert all(f">{title}<" in page for title in seen), role
-        assert not any(f">{title}<" in page for title in unseen), role
+        assert all(f">{title}<" in page for title in visible_links), role
+        assert not any(f">{title}<" in page for title in hidden_links), role
 
 
-def test_an_empty_site_tells_an_evaluator_what_to_do(client: Client) -> None:
+def test_empty_site_tells_evaluator_next_step(client: Client) -> None:
     client.force_login(make_user(Role.EVALUATOR))
     page = client.get(reverse("home")).content.decode()
     assert "import_questions" in page

@@ -1,4 +1,4 @@
-"""The answer page: every score with its reason, decisions, the history, and who is recorded for looking."""
+"""The answer page: every score with its reason, decisions, the history, and recorded exposures."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def world() -> World:
     return make_world()
 
 
-def address(world: World) -> str:
+def answer_address(world: World) -> str:
     return f"{reverse('answer', args=[world.answer.pk])}?run={world.run.pk}"
 
 
-def decision(world: World, **fields: object) -> dict[str, object]:
+def decision_form(world: World, **fields: object) -> dict[str, object]:
     metric = world.queue.metrics.get(metric__name="correctness").metric_id
     return {
         "metric": metric,
@@ -60,28 +60,28 @@ def decision(world: World, **fields: object) -> dict[str, object]:
     } | fields
 
 
-def override(world: World, person: str, **fields: object) -> int:
+def post_override(world: World, role: str, **fields: object) -> int:
     url = reverse("answer-override", args=[world.answer.pk])
-    return world.client(person).post(url, decision(world, **fields)).status_code
+    return world.client(role).post(url, decision_form(world, **fields)).status_code
 
 
-def test_every_score_stands_with_its_reason(world: World) -> None:
-    page = compact(world.client("viewer").get(address(world)).content.decode())
+def test_page_shows_every_score_with_its_reason(world: World) -> None:
+    page = compact(world.client("viewer").get(answer_address(world)).content.decode())
     assert page.count("The judge&#x27;s reason.") >= 2  # correctness and faithfulness, and again in the history
     assert world.answer.question.text in page
 
 
-def test_the_baselines_reason_is_read_in_the_readers_language_and_a_persons_words_stay(world: World) -> None:
+def test_baseline_reasons_are_translated_and_written_reasons_are_not(world: World) -> None:
     with append_only.suspended():
         Score.objects.filter(answer=world.answer).update(reason=BaselineReason.ECHO.value.ko)
-    override(world, "lead", reason=BaselineReason.NO_CLAIM.value.ko)
-    page = compact(world.client("viewer").get(address(world)).content.decode())
+    post_override(world, "lead", reason=BaselineReason.NO_CLAIM.value.ko)
+    page = compact(world.client("viewer").get(answer_address(world)).content.decode())
     assert page.count(BaselineReason.ECHO.value.en) >= 2
     assert BaselineReason.ECHO.value.ko not in page
     assert BaselineReason.NO_CLAIM.value.ko in page
 
 
-def test_a_decision_says_what_it_did_to_the_score_and_not_to_agreement() -> None:
+def test_decision_reports_its_effect_on_score_and_none_on_agreement() -> None:
     run = fill(run_over(answers_to(["a"] * 4)), [5, 5, 5, 5])
     lead = Client()
     lead.force_login(make_user(Role.LEAD, run.project))
@@ -95,16 +95,16 @@ def test_a_decision_says_what_it_did_to_the_score_and_not_to_agreement() -> None
     queue = queue_for(run, [row], [expert])
     draw_into(queue, run, [("all", 1.0, True)] * 4)
     rate(assignment_of(queue, answer, expert, run), row, 4)
-    other = Client()
-    other.force_login(expert)
-    told = other.post(url, fields | {"value:correctness": 2}, follow=True).content.decode()
-    assert "Agreement does not move" in told
-    assert "Reviewed score" not in told  # who sees no runs is not told of them
+    expert_client = Client()
+    expert_client.force_login(expert)
+    content = expert_client.post(url, fields | {"value:correctness": 2}, follow=True).content.decode()
+    assert "Agreement does not move" in content
+    assert "Reviewed score" not in content  # who sees no runs is not told of them
 
 
-def test_an_override_counts_and_the_judge_stays_in_the_history(world: World) -> None:
-    assert override(world, "lead") == 302
-    page = compact(world.client("lead").get(address(world)).content.decode())
+def test_override_counts_and_history_keeps_the_judge(world: World) -> None:
+    assert post_override(world, "lead") == 302
+    page = compact(world.client("lead").get(answer_address(world)).content.decode())
     history = page.partition('id="history"')[2]
     assert "It names the wrong city." in history
     assert "The judge&#x27;s reason." in history
@@ -113,7 +113,7 @@ def test_an_override_counts_and_the_judge_stays_in_the_history(world: World) -> 
 
 
 @pytest.mark.parametrize(
-    ("fields", "kept"),
+    ("fields", "expected_input"),
     [
         ({"reason": " "}, 'value="2" checked'),
         ({"reason": "r" * 10_001}, "r" * 10_001),
@@ -122,67 +122,69 @@ def test_an_override_counts_and_the_judge_stays_in_the_history(world: World) -> 
         ({"value:correctness": ""}, "It names the wrong city."),
     ],
 )
-def test_a_refused_override_comes_back_with_what_was_typed(world: World, fields: dict[str, object], kept: str) -> None:
-    response = world.client("lead").post(reverse("answer-override", args=[world.answer.pk]), decision(world, **fields))
+def test_refused_override_keeps_input(world: World, fields: dict[str, object], expected_input: str) -> None:
+    response = world.client("lead").post(
+        reverse("answer-override", args=[world.answer.pk]), decision_form(world, **fields)
+    )
     assert response.status_code == 409
     assert 'role="alert"' in response.content.decode()
-    assert kept in re.sub(r' data-digit="\d"', "", compact(response.content.decode()))
+    assert expected_input in re.sub(r' data-digit="\d"', "", compact(response.content.decode()))
     assert not Override.objects.exists()
 
 
-def test_a_decision_can_be_taken_back_by_a_new_row(world: World) -> None:
-    override(world, "lead")
+def test_revert_adds_a_new_row(world: World) -> None:
+    post_override(world, "lead")
     url = reverse("answer-revert", args=[world.answer.pk])
-    assert world.client("lead").post(url, decision(world, reason="A slip.")).status_code == 302
+    assert world.client("lead").post(url, decision_form(world, reason="A slip.")).status_code == 302
     assert list(Override.objects.order_by("seq").values_list("kind", flat=True)) == ["override", "revert"]
 
 
-def test_an_expert_who_has_rated_the_answer_may_override_and_sees_no_other_rating(world: World) -> None:
-    far = {"value:correctness": 1, "value:faithfulness": 1, "form_key": "k", "comment": "mine alone"}
+def test_expert_may_override_after_rating_and_sees_no_other_rating(world: World) -> None:
+    ratings = {"value:correctness": 1, "value:faithfulness": 1, "form_key": "k", "comment": "mine alone"}
     member = world.client("member")
-    assert member.get(address(world)).status_code == 404
-    member.post(reverse("review-submit", args=[world.assignment.pk]), far)
-    page = member.get(address(world))
+    assert member.get(answer_address(world)).status_code == 404
+    member.post(reverse("review-submit", args=[world.assignment.pk]), ratings)
+    page = member.get(answer_address(world))
     assert page.status_code == 200
     assert "mine alone" in page.content.decode()
-    assert override(world, "member") == 302
-    assert override(world, "evaluator") == 403
+    assert post_override(world, "member") == 302
+    assert post_override(world, "evaluator") == 403
 
 
-def test_a_member_of_an_open_queue_who_looks_is_recorded_once(world: World) -> None:
+def test_exposure_of_queue_member_is_recorded_once(world: World) -> None:
     world.queue.members.create(reviewer=world.people["viewer"])
     for _ in range(2):
-        world.client("viewer").get(address(world))
-        world.client("evaluator").get(address(world))
+        world.client("viewer").get(answer_address(world))
+        world.client("evaluator").get(answer_address(world))
     assert list(Exposure.objects.values_list("user", "object_id")) == [(world.people["viewer"].pk, world.answer.pk)]
 
 
-def test_a_run_that_is_not_over_the_answer_is_not_found(world: World) -> None:
+def test_run_without_the_answer_is_not_found(world: World) -> None:
     foreign = make_scored_run()
     for query in (f"run={foreign.pk}", "run=x", "run=999999"):
         assert world.client("lead").get(f"{reverse('answer', args=[world.answer.pk])}?{query}").status_code == 404
     assert world.client("lead").get(reverse("answer", args=[world.answer.pk])).status_code == 200
 
 
-def test_the_same_answer_in_another_run_is_one_press_away(world: World) -> None:
-    other = make_scored_run(world.run.answer_set, name="Judged again")
+def test_page_links_the_answer_in_other_runs(world: World) -> None:
+    other_run = make_scored_run(world.run.answer_set, name="Judged again")
     make_user(Role.LEAD, world.project)
-    assert f"?run={other.pk}" in world.client("lead").get(address(world)).content.decode()
+    assert f"?run={other_run.pk}" in world.client("lead").get(answer_address(world)).content.decode()
 
 
-def test_marked_pieces_lose_nothing_and_never_overlap() -> None:
+def test_text_pieces_lose_nothing_and_never_overlap() -> None:
     # "The fee is 100 won.": 4-7 "fee", 11-18 "100 won"; 12-15 lies inside the second, 40-50 outside of the text.
     text = "The fee is 100 won."
     spans = [TextSpan(11, 18, "keyword"), TextSpan(4, 7, "keyword"), TextSpan(12, 15, "flag"), TextSpan(40, 50, "flag")]
-    found = split_at_spans(text, spans)
-    assert found == (
+    pieces = split_at_spans(text, spans)
+    assert pieces == (
         TextPiece("The ", ""), TextPiece("fee", "keyword"), TextPiece(" is ", ""), TextPiece("100 won", "keyword"),
         TextPiece(".", ""),
     )  # fmt: skip
-    assert "".join(piece.text for piece in found) == text
+    assert "".join(piece.text for piece in pieces) == text
 
 
-def test_anchors_of_a_real_scale_are_offered_for_an_override() -> None:
+def test_override_offers_anchors_of_a_real_scale() -> None:
     run = make_scored_run(values=[0.5], metrics=["accuracy"])
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
@@ -191,15 +193,15 @@ def test_anchors_of_a_real_scale_are_offered_for_an_override() -> None:
     assert re.findall(r'name="value:accuracy" value="([\d.]+)"', page) == ["0", "0.3", "0.5", "0.7", "0.85", "1"]
 
 
-def test_metrics_that_do_not_apply_and_the_history_are_folded() -> None:
+def test_inapplicable_metrics_and_history_are_folded() -> None:
     run = run_over(answers_to(["a"]))
     score_all(run, {"correctness": [4], "keyword_hit": [NOT_APPLICABLE], "faithfulness": [FAILED]})
     client = Client(headers={"accept-language": "en"})
     client.force_login(make_user(Role.LEAD, run.project))
     page = compact(client.get(reverse("answer", args=[answer_rows(run)[0].pk]), {"run": run.pk}).content.decode())
-    before, folded = page.split("<summary>1 metric does not apply to this answer</summary>")
+    visible, folded = page.split("<summary>1 metric does not apply to this answer</summary>")
     keys = {name: f'id="metric-{metric(name).pk}"' for name in ("correctness", "faithfulness", "keyword_hit")}
-    assert {name: key in before for name, key in keys.items()} == {
+    assert {name: key in visible for name, key in keys.items()} == {
         "correctness": True,
         "faithfulness": True,
         "keyword_hit": False,
@@ -208,65 +210,68 @@ def test_metrics_that_do_not_apply_and_the_history_are_folded() -> None:
     assert '<details class="card" id="history">' in page
 
 
-def test_a_run_without_a_name_is_told_by_system_and_day() -> None:
+def test_unnamed_run_is_labelled_by_system_and_date() -> None:
     run = make_scored_run(make_answer_set(system="my-rag"))
     Run.objects.filter(pk=run.pk).update(created_at=datetime.fromisoformat("2026-11-22T23:30:00+00:00"))
-    other = make_scored_run(run.answer_set, name="second look")
+    named_run = make_scored_run(run.answer_set, name="second look")
     client = Client(headers={"accept-language": "en"})
     client.force_login(make_user(Role.LEAD, run.project))
-    named = f"my-rag v1 · 2026-11-22 (#{run.pk})"
+    label = f"my-rag v1 · 2026-11-22 (#{run.pk})"
     pages = [
         reverse("answer", args=[run.answer_set.answers.first().pk]),
         reverse("run", args=[run.pk]),
         reverse("run-list"),
-        f"{reverse('run-compare')}?runs={run.pk},{other.pk}",
-        f"{reverse('queue-new')}?run={other.pk}",
+        f"{reverse('run-compare')}?runs={run.pk},{named_run.pk}",
+        f"{reverse('queue-new')}?run={named_run.pk}",
         reverse("run-agreement", args=[run.pk]),
     ]
-    assert [path for path in pages if named not in client.get(path).content.decode()] == []
+    assert [path for path in pages if label not in client.get(path).content.decode()] == []
     with translation.override("en"):
-        assert make_report(run).header.name == named
+        assert make_report(run).header.name == label
 
 
-def test_the_history_tells_runs_apart_and_reads_their_metrics_in_words(world: World) -> None:
+def test_history_names_runs_and_metrics(world: World) -> None:
     make_scored_run(world.run.answer_set, values=[1 / 3], metrics=["keyword_coverage"], name="second look")
     User.objects.filter(pk=world.people["lead"].pk).update(last_name="김", first_name="서연")
-    assert override(world, "lead") == 302
+    assert post_override(world, "lead") == 302
     lead = Client(headers={"accept-language": "en"})
     lead.force_login(world.people["lead"])
-    history = compact(lead.get(address(world)).content.decode()).partition('id="history"')[2]
+    history = compact(lead.get(answer_address(world)).content.decode()).partition('id="history"')[2]
     assert "<small>second look</small>" in history
     assert "<td>Keyword coverage</td>" in history
     assert "<b>0.33</b>" in history
     assert "김서연" in history
 
 
-def test_an_expert_finds_overriding_where_the_queue_is_closed_and_no_way_to_a_run_they_may_not_see(
+def test_expert_may_override_after_queue_closes_without_run_link(
     world: World,
 ) -> None:
-    given = {"correctness": RatingInput(value=3), "faithfulness": RatingInput(value=3)}
-    submit(world.assignment, given, idempotency_key="k", by=world.people["member"])
+    ratings = {"correctness": RatingInput(value=3), "faithfulness": RatingInput(value=3)}
+    submit(world.assignment, ratings, idempotency_key="k", by=world.people["member"])
     member = world.client("member")
-    assert address(world) not in member.get(reverse("my-ratings")).content.decode()  # rating again comes before
+    assert answer_address(world) not in member.get(reverse("my-ratings")).content.decode()  # rating again comes before
     ReviewQueue.objects.filter(pk=world.queue.pk).update(state=ReviewQueue.State.CLOSED)
-    assert address(world) in member.get(reverse("my-ratings")).content.decode()
-    page = compact(member.get(address(world)).content.decode())
+    assert answer_address(world) in member.get(reverse("my-ratings")).content.decode()
+    page = compact(member.get(answer_address(world)).content.decode())
     assert f'href="{reverse("run", args=[world.run.pk])}"' not in page
-    assert f'href="{reverse("run", args=[world.run.pk])}"' in world.client("lead").get(address(world)).content.decode()
+    assert (
+        f'href="{reverse("run", args=[world.run.pk])}"'
+        in world.client("lead").get(answer_address(world)).content.decode()
+    )
 
 
-def test_the_way_through_a_graph_is_a_picture_and_words(world: World) -> None:
-    asked = make_question_set(world.project, [question_spec(1, hops=2)])
-    answers = make_answer_set(asked, texts=["A city."])
+def test_graph_path_is_shown_as_diagram_and_text(world: World) -> None:
+    question_set = make_question_set(world.project, [question_spec(1, hops=2)])
+    answers = make_answer_set(question_set, texts=["A city."])
     row = answers.answers.get()
-    said = {
+    graph = {
         "entities": ["Fund <b>", {"name": "지수"}],
         "relations": [["Fund <b>", "tracks", "지수"]],
         "paths": [[["Fund <b>", "tracks", "지수"], ["지수", "", "A very long name of a company that goes on"]]],
         "communities": [4],
     }
     with append_only.suspended():
-        Answer.objects.filter(pk=row.pk).update(metadata={"graph": said})
+        Answer.objects.filter(pk=row.pk).update(metadata={"graph": graph})
     run = run_over(answers, judged=False)
     page = compact(world.client("lead").get(reverse("answer", args=[row.pk]), {"run": run.pk}).content.decode())
     assert "Its way through the graph" in page
@@ -277,20 +282,20 @@ def test_the_way_through_a_graph_is_a_picture_and_words(world: World) -> None:
     assert "1 relation" in page
 
 
-def test_an_answer_without_a_graph_has_none_of_it(world: World) -> None:
-    assert "through the graph" not in world.client("lead").get(address(world)).content.decode()
+def test_answer_without_graph_shows_no_graph_section(world: World) -> None:
+    assert "through the graph" not in world.client("lead").get(answer_address(world)).content.decode()
 
 
-def test_results_by_the_number_of_facts_to_link(world: World) -> None:
-    asked = make_question_set(world.project, [question_spec(n, hops=1 + n % 2, category="a") for n in range(4)])
-    run = run_over(make_answer_set(asked))
+def test_run_page_shows_results_by_hops(world: World) -> None:
+    question_set = make_question_set(world.project, [question_spec(n, hops=1 + n % 2, category="a") for n in range(4)])
+    run = run_over(make_answer_set(question_set))
     score_all(run, {"correctness": [5, 1, 5, 1], "faithfulness": [5, 1, 5, 1], "completeness": [5, 1, 5, 1]})
     lines = make_report(run).hops
-    assert [(one.hops, one.answers) for one in lines] == [(1, 2), (2, 2)]
+    assert [(group.hops, group.answers) for group in lines] == [(1, 2), (2, 2)]
     page = compact(world.client("lead").get(reverse("run", args=[run.pk])).content.decode())
     # without an overall score there would be dashes only
-    shown = any(one.judge_only.value is not None for one in lines)
-    assert ("By the number of facts to link" in page) == shown
-    told = world.client("lead").get(reverse("run-report", args=[run.pk]), {"format": "json"})
-    by_hops = json.loads(b"".join(told.streaming_content))["by_hops"]
-    assert {name: one["answers"] for name, one in by_hops.items()} == {"1": 2, "2": 2}
+    has_overall = any(group.judge_only.value is not None for group in lines)
+    assert ("By the number of facts to link" in page) == has_overall
+    report = world.client("lead").get(reverse("run-report", args=[run.pk]), {"format": "json"})
+    by_hops = json.loads(b"".join(report.streaming_content))["by_hops"]
+    assert {name: group["answers"] for name, group in by_hops.items()} == {"1": 2, "2": 2}

@@ -39,59 +39,61 @@ STAFF = {"evaluator": Role.EVALUATOR, "lead": Role.LEAD, "admin": Role.ADMIN}
 pytestmark = pytest.mark.django_db
 
 
-def list_of(model: Any) -> str:
+def list_address(model: Any) -> str:
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
 
 
-def add_to(model: Any) -> str:
+def add_address(model: Any) -> str:
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add")
 
 
-def change_of(row: Any) -> str:
+def change_address(row: Any) -> str:
     return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
 
 
-def test_only_our_own_tables_are_in_the_back_office() -> None:
+def test_back_office_lists_only_project_tables() -> None:
     get_resolver().url_patterns  # noqa: B018 -- loads the addresses, and with them the back office
     packages = {model.__module__.partition(".")[0] for model in admin.site._registry}
     assert packages - {"contrib"} == {"evaluation", "review"}
 
 
 @pytest.mark.parametrize("person", ["anonymous", "stranger", "viewer", "member"])
-def test_who_is_no_staff_does_not_get_in(person: str) -> None:
+def test_back_office_requires_staff(person: str) -> None:
     response = make_world().client(person).get(reverse("admin:index"))
     assert response.status_code == 302
     assert response.headers["Location"].startswith("/admin/login/")
 
 
 @pytest.mark.parametrize("person", first_fast(list(STAFF), 1))
-def test_lists_and_forms_open_for_the_roles_that_their_tables_name(person: str) -> None:
+def test_lists_and_forms_open_only_for_permitted_roles(person: str) -> None:
     world = make_world()
     client = world.client(person)
     for model, table in admin.site._registry.items():
-        sees = STAFF[person] in ALLOWED[table.view]
-        adds = table.add is not None and STAFF[person] in ALLOWED[table.add] and model.__name__ != "Project"
-        assert client.get(list_of(model)).status_code == (200 if sees else 403), model
-        assert client.get(add_to(model)).status_code in ({200, 302} if adds else {403}), model
+        can_view = STAFF[person] in ALLOWED[table.view_action]
+        can_add = (
+            table.add_action is not None and STAFF[person] in ALLOWED[table.add_action] and model.__name__ != "Project"
+        )
+        assert client.get(list_address(model)).status_code == (200 if can_view else 403), model
+        assert client.get(add_address(model)).status_code in ({200, 302} if can_add else {403}), model
 
 
-def test_rows_of_other_projects_are_not_there() -> None:
+def test_rows_of_other_projects_are_hidden() -> None:
     world, foreign = make_world(), make_question_set(make_project())
     client = world.client("evaluator")
-    assert foreign.name not in client.get(list_of(QuestionSet)).content.decode()
-    assert world.question_set.name in client.get(list_of(QuestionSet)).content.decode()
-    assert client.get(change_of(foreign)).status_code == 302  # back to the index: it does not exist
-    assert client.get(change_of(world.question_set)).status_code == 200
+    assert foreign.name not in client.get(list_address(QuestionSet)).content.decode()
+    assert world.question_set.name in client.get(list_address(QuestionSet)).content.decode()
+    assert client.get(change_address(foreign)).status_code == 302  # back to the index: it does not exist
+    assert client.get(change_address(world.question_set)).status_code == 200
 
 
-def test_a_version_cannot_be_changed_or_deleted() -> None:
+def test_versions_cannot_be_changed_or_deleted() -> None:
     world = make_world()
-    page = world.client("admin").get(change_of(world.run.profile_version)).content.decode()
+    page = world.client("admin").get(change_address(world.run.profile_version)).content.decode()
     assert 'name="_save"' not in page
     assert "deletelink" not in page
 
 
-def test_an_endpoint_that_moves_to_another_origin_loses_its_key(settings: Any) -> None:
+def test_endpoint_loses_its_key_with_a_new_origin(settings: Any) -> None:
     settings.CONCORD_JUDGE_ORIGINS = ["https://one.example", "https://two.example"]
     world = make_world()
     endpoint = Endpoint.objects.create(name="e", base_url="https://one.example/v1", key_env="CONCORD_KEY_ONE")
@@ -102,20 +104,20 @@ def test_an_endpoint_that_moves_to_another_origin_loses_its_key(settings: Any) -
         "key_env": "CONCORD_KEY_ONE",
         "max_concurrency": 4,
     }
-    assert world.client("admin").post(change_of(endpoint), fields).status_code == 302
+    assert world.client("admin").post(change_address(endpoint), fields).status_code == 302
     endpoint.refresh_from_db()
     assert (endpoint.base_url, endpoint.key_env) == ("https://two.example/v1", "")
 
 
-def test_an_endpoint_off_the_allow_list_is_refused() -> None:
+def test_endpoint_outside_allow_list_is_refused() -> None:
     world = make_world()
     for url in ("http://169.254.169.254/", "https://user@evil.example/", "https://evil.example/v1"):
         fields = {"name": "e", "provider": "openai", "base_url": url, "key_env": "", "max_concurrency": 4}
-        assert world.client("admin").post(add_to(Endpoint), fields).status_code == 200
+        assert world.client("admin").post(add_address(Endpoint), fields).status_code == 200
     assert not Endpoint.objects.exists()
 
 
-def test_an_endpoint_names_no_other_variable_as_its_key(settings: Any) -> None:
+def test_endpoint_key_variable_must_have_the_prefix(settings: Any) -> None:
     settings.CONCORD_JUDGE_ORIGINS = ["https://one.example"]
     client = make_world().client("admin")
     fields = {
@@ -125,16 +127,16 @@ def test_an_endpoint_names_no_other_variable_as_its_key(settings: Any) -> None:
         "key_env": "SECRET_KEY",
         "max_concurrency": 4,
     }
-    answer = client.post(add_to(Endpoint), fields)
+    answer = client.post(add_address(Endpoint), fields)
     assert "CONCORD_KEY_" in answer.content.decode()
     assert not Endpoint.objects.exists()
     fields |= {"key_env": "CONCORD_KEY_E", "requests_per_minute": 30, "tokens_per_minute": 9000}
-    assert client.post(add_to(Endpoint), fields).status_code == 302
-    made = Endpoint.objects.get()
-    assert (made.key_env, made.requests_per_minute, made.tokens_per_minute) == ("CONCORD_KEY_E", 30, 9000)
+    assert client.post(add_address(Endpoint), fields).status_code == 302
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.key_env, endpoint.requests_per_minute, endpoint.tokens_per_minute) == ("CONCORD_KEY_E", 30, 9000)
 
 
-def test_a_judge_is_entered_once_per_content() -> None:
+def test_judge_is_stored_once_per_content() -> None:
     world = make_world()
     endpoint = Endpoint.objects.create(name="e", base_url="https://one.example/v1")
     fields = {
@@ -143,29 +145,31 @@ def test_a_judge_is_entered_once_per_content() -> None:
     }  # fmt: skip
     client = world.client("evaluator")
     for _ in range(2):
-        assert client.post(add_to(JudgeVersion), fields).status_code == 302
+        assert client.post(add_address(JudgeVersion), fields).status_code == 302
     assert list(JudgeVersion.objects.filter(name="mini").values_list("version", "model")) == [(1, "m")]
     fields["model"] = "m2"
-    assert client.post(add_to(JudgeVersion), fields).status_code == 302
+    assert client.post(add_address(JudgeVersion), fields).status_code == 302
     assert list(JudgeVersion.objects.filter(name="mini").order_by("version").values_list("version", "model")) == [
         (1, "m"),
         (2, "m2"),
     ]
     fields["method"] = "expected"
-    assert client.post(add_to(JudgeVersion), fields).status_code == 302
+    assert client.post(add_address(JudgeVersion), fields).status_code == 302
     newest = JudgeVersion.objects.get(name="mini", version=3)
     assert (newest.model, newest.expects, newest.params) == ("m2", True, {"temperature": 0})
-    begun = client.get(add_to(JudgeVersion), {"from": newest.pk}).content.decode()
-    assert '<option value="expected" selected>' in begun
+    form_page = client.get(add_address(JudgeVersion), {"from": newest.pk}).content.decode()
+    assert '<option value="expected" selected>' in form_page
 
 
-def test_a_profile_with_a_mistake_comes_back_with_the_reason() -> None:
+def test_invalid_profile_form_shows_the_error() -> None:
     world = make_world()
-    before = ProfileVersion.objects.count()
-    page = world.client("evaluator").post(add_to(ProfileVersion), {"project": world.project.pk, "text": "name: [x"})
+    profile_count = ProfileVersion.objects.count()
+    page = world.client("evaluator").post(
+        add_address(ProfileVersion), {"project": world.project.pk, "text": "name: [x"}
+    )
     assert page.status_code == 200
     assert "errorlist" in page.content.decode()
-    assert ProfileVersion.objects.count() == before
+    assert ProfileVersion.objects.count() == profile_count
 
 
 _OWN = """name: standard
@@ -174,97 +178,97 @@ reported: [%s]
 """
 
 
-def test_a_profile_with_an_unknown_metric_is_refused_with_the_near_names() -> None:
+def test_unknown_metric_in_profile_is_refused_with_suggestions() -> None:
     world = make_world()
     fields = {"project": world.project.pk, "text": _OWN % "keyword_hitt"}
-    page = world.client("evaluator").post(add_to(ProfileVersion), fields)
+    page = world.client("evaluator").post(add_address(ProfileVersion), fields)
     assert page.status_code == 200
     assert "keyword_hitt" in page.content.decode().split("errorlist")[1]
     assert "keyword_hit" in page.content.decode().split("Similar names:")[1][:40]
     assert not ProfileVersion.objects.filter(name="standard", spec__title__en="Ours").exists()
 
 
-def test_a_profile_may_name_a_criterion_of_its_project_that_is_not_in_force_yet() -> None:
+def test_profile_may_name_an_inactive_criterion_of_its_project() -> None:
     world = make_world()
     fields = {"project": world.project.pk, "text": _OWN % world.criterion.criterion.name}
-    assert world.client("evaluator").post(add_to(ProfileVersion), fields).status_code == 302
+    assert world.client("evaluator").post(add_address(ProfileVersion), fields).status_code == 302
 
 
-def test_an_edited_profile_keeps_who_made_it_and_wins_over_the_shipped_one() -> None:
+def test_edited_profile_records_author_and_overrides_the_shipped_one() -> None:
     world = make_world()
     shipped = profile_row(world.project, "standard")
     fields = {"project": world.project.pk, "text": _OWN % "keyword_hit"}
-    assert world.client("evaluator").post(add_to(ProfileVersion), fields).status_code == 302
-    made = profile_row(world.project, "standard")
-    assert (made.version, made.created_by) == (shipped.version + 1, world.people["evaluator"])
+    assert world.client("evaluator").post(add_address(ProfileVersion), fields).status_code == 302
+    profile = profile_row(world.project, "standard")
+    assert (profile.version, profile.created_by) == (shipped.version + 1, world.people["evaluator"])
 
 
 @pytest.mark.parametrize("profile", shipped_profiles(), ids=lambda profile: profile.name)
-def test_every_shipped_profile_may_be_saved(profile: ProfileSpec) -> None:
+def test_every_shipped_profile_is_valid(profile: ProfileSpec) -> None:
     check_metric_names(make_project().pk, profile.metrics)
 
 
-def test_a_token_is_shown_once_and_kept_as_a_hash() -> None:
+def test_token_is_shown_once_and_stored_as_hash() -> None:
     world = make_world()
     ends = timezone.localtime(timezone.now() + timedelta(days=9))
     fields = {
         "name": "ci", "user": world.people["admin"].pk, "project": world.project.pk, "scope": "read",
         "expires_at_0": ends.strftime("%Y-%m-%d"), "expires_at_1": ends.strftime("%H:%M:%S"),
     }  # fmt: skip
-    page = world.client("admin").post(add_to(ApiToken), fields).content.decode()
+    page = world.client("admin").post(add_address(ApiToken), fields).content.decode()
     text = page.partition("concord_")[2].partition("<")[0]
     token = ApiToken.objects.get()
     assert token.sha256 == sha256(f"concord_{text}".encode()).hexdigest()
-    assert text not in world.client("admin").get(change_of(token)).content.decode()
+    assert text not in world.client("admin").get(change_address(token)).content.decode()
     assert AuditEvent.objects.filter(verb="admin.added", object_id=str(token.pk)).exists()
 
 
-def test_the_administrator_of_a_project_can_neither_make_nor_touch_a_superuser() -> None:
+def test_project_admin_can_neither_create_nor_change_superusers() -> None:
     world = make_world()
     boss = User.objects.create_superuser("boss", password="a good password")
-    other = make_user(Role.VIEWER, make_project())
+    foreign_user = make_user(Role.VIEWER, make_project())
     client = world.client("admin")
-    mate = world.people["viewer"]
-    client.post(change_of(mate), _person(mate, is_superuser="on"))
-    mate.refresh_from_db()
-    assert not mate.is_superuser
-    assert client.get(change_of(boss)).status_code == 302
-    assert client.get(change_of(other)).status_code == 302
+    member = world.people["viewer"]
+    client.post(change_address(member), _person_form(member, is_superuser="on"))
+    member.refresh_from_db()
+    assert not member.is_superuser
+    assert client.get(change_address(boss)).status_code == 302
+    assert client.get(change_address(foreign_user)).status_code == 302
     assert client.post(reverse("admin:person-link", args=[boss.pk])).status_code == 404
 
 
-def test_a_person_with_a_part_elsewhere_is_only_looked_at() -> None:
+def test_user_with_roles_in_other_projects_is_read_only() -> None:
     world = make_world()
-    both = world.people["viewer"]
-    RoleGrant.objects.create(user=both, project=make_project(), role=Role.VIEWER)
-    assert world.client("admin").post(reverse("admin:person-link", args=[both.pk])).status_code == 403
+    shared_user = world.people["viewer"]
+    RoleGrant.objects.create(user=shared_user, project=make_project(), role=Role.VIEWER)
+    assert world.client("admin").post(reverse("admin:person-link", args=[shared_user.pk])).status_code == 403
 
 
-def test_a_role_is_given_only_in_own_projects(client: Client) -> None:
+def test_roles_are_granted_only_in_own_projects(client: Client) -> None:
     world, foreign = make_world(), make_project()
     stranger = world.people["stranger"]
     fields = {"user": stranger.pk, "project": foreign.pk, "role": "admin"}
-    assert world.client("admin").post(add_to(RoleGrant), fields).status_code == 200
+    assert world.client("admin").post(add_address(RoleGrant), fields).status_code == 200
     assert not RoleGrant.objects.filter(user=stranger).exists()
-    assert world.client("admin").post(add_to(RoleGrant), fields | {"project": world.project.pk}).status_code == 302
+    assert world.client("admin").post(add_address(RoleGrant), fields | {"project": world.project.pk}).status_code == 302
     assert RoleGrant.objects.filter(user=stranger).exists()
 
 
 def test_unknown_filters_leak_nothing() -> None:
     world = make_world()
     for query in ("password__startswith=p", "user__password__startswith=p", "endpoint__key_env__startswith=A"):
-        assert world.client("admin").get(f"{list_of(RoleGrant)}?{query}").status_code in {302, 400}
+        assert world.client("admin").get(f"{list_address(RoleGrant)}?{query}").status_code in {302, 400}
 
 
-def _person(user: User, **more: str) -> dict[str, str]:
+def _person_form(user: User, **overrides: str) -> dict[str, str]:
     joined = timezone.localtime(user.date_joined)
     return {
         "username": user.username, "first_name": "", "last_name": "", "email": "", "language": "", "time_zone": "",
-        "is_active": "on", "date_joined_0": joined.strftime("%Y-%m-%d"), **more,
+        "is_active": "on", "date_joined_0": joined.strftime("%Y-%m-%d"), **overrides,
     }  # fmt: skip
 
 
-def test_a_stored_key_is_written_and_never_read_and_does_not_move_with_the_address(settings: Any) -> None:
+def test_stored_key_is_never_shown_and_is_lost_with_a_new_address(settings: Any) -> None:
     settings.CONCORD_JUDGE_ORIGINS = ["https://one.example", "https://one.example:444"]
     client = make_world().client("admin")
     fields = {
@@ -274,34 +278,38 @@ def test_a_stored_key_is_written_and_never_read_and_does_not_move_with_the_addre
         "key_env": "",
         "max_concurrency": 4,
     }
-    assert client.post(add_to(Endpoint), fields | {"key": "sk-very-secret"}).status_code == 302
+    assert client.post(add_address(Endpoint), fields | {"key": "sk-very-secret"}).status_code == 302
     endpoint = Endpoint.objects.get()
     assert key_of(endpoint) == "sk-very-secret"
     assert "sk-very" not in endpoint.sealed_key
-    pages = [client.get(change_of(endpoint)), client.get(list_of(Endpoint)), client.get(list_of(AuditEvent))]
+    pages = [
+        client.get(change_address(endpoint)),
+        client.get(list_address(Endpoint)),
+        client.get(list_address(AuditEvent)),
+    ]
     for page in pages:
         assert page.status_code == 200
         assert "sk-very" not in page.content.decode()
         assert endpoint.sealed_key not in page.content.decode()
     assert "sk-very" not in repr(list(AuditEvent.objects.values_list("detail", flat=True)))
 
-    client.post(change_of(endpoint), fields | {"max_concurrency": 5})
+    client.post(change_address(endpoint), fields | {"max_concurrency": 5})
     endpoint.refresh_from_db()
     assert (key_of(endpoint), endpoint.max_concurrency) == ("sk-very-secret", 5)
 
-    client.post(change_of(endpoint), fields | {"base_url": "https://one.example:444/v1"})
+    client.post(change_address(endpoint), fields | {"base_url": "https://one.example:444/v1"})
     endpoint.refresh_from_db()
     assert (endpoint.base_url, endpoint.sealed_key, key_of(endpoint)) == ("https://one.example:444/v1", "", "")
 
-    client.post(change_of(endpoint), fields | {"key": "sk-new"})
+    client.post(change_address(endpoint), fields | {"key": "sk-new"})
     endpoint.refresh_from_db()
     assert key_of(endpoint) == "sk-new"
-    client.post(change_of(endpoint), fields | {"forget_key": "on"})
+    client.post(change_address(endpoint), fields | {"forget_key": "on"})
     endpoint.refresh_from_db()
     assert key_of(endpoint) == ""
 
 
-def test_an_address_changed_behind_the_form_leaves_a_stored_key_unreadable() -> None:
+def test_address_changed_outside_the_form_makes_stored_key_unreadable() -> None:
     endpoint = Endpoint(name="e", base_url="https://one.example/v1")
     store_key(endpoint, "sk-very-secret")
     endpoint.save()
@@ -310,40 +318,40 @@ def test_an_address_changed_behind_the_form_leaves_a_stored_key_unreadable() -> 
         key_of(Endpoint.objects.get())
 
 
-def test_the_index_leads_from_an_empty_site_to_the_first_review_and_ticks_itself_off(client: Client) -> None:
+def test_index_lists_setup_steps_until_they_are_done(client: Client) -> None:
     boss = make_user(username="boss", is_superuser=True)
     project = Project.objects.first() or make_project()
     client.force_login(boss)
 
-    def left() -> set[str]:
+    def open_steps() -> set[str]:
         page = client.get(reverse("admin:index")).context["page"]
         return {str(step.title) for step in page.steps if not step.done}
 
-    everything = {
+    all_steps = {
         "People with roles", "An endpoint", "A judge", "A default profile", "Questions", "Answers of a system",
         "The first run", "The first review",
     }  # fmt: skip
-    assert left() == everything
+    assert open_steps() == all_steps
     make_user(Role.REVIEWER, project)
     endpoint = Endpoint.objects.create(name="e", base_url="https://judge.example.org/v1")
-    assert left() == everything - {"People with roles", "An endpoint"}
+    assert open_steps() == all_steps - {"People with roles", "An endpoint"}
     make_judge(project, endpoint=endpoint)
     make_scored_run(make_answer_set(make_question_set(project)))
-    assert left() == {"A default profile", "The first review"}
+    assert open_steps() == {"A default profile", "The first review"}
     project.default_profile = "graphrag"
     project.save()
-    assert left() == {"The first review"}
+    assert open_steps() == {"The first review"}
     page = client.get(reverse("admin:index")).content.decode()
     assert f"{reverse('queue-new')}?run=" in page
     assert "1 step is left." in page
 
 
-def test_the_step_of_the_default_profile_leads_to_the_project_where_it_is_chosen() -> None:
+def test_default_profile_step_links_to_the_project_form() -> None:
     world = make_world()
     client = world.client("admin")
     page = client.get(reverse("admin:index")).context["page"]
     step = next(step for step in page.steps if str(step.title) == "A default profile")
-    assert step.address == change_of(world.project)
+    assert step.address == change_address(world.project)
     assert client.post(step.address, {"name": world.project.name, "default_profile": "none such"}).status_code == 200
     assert client.post(step.address, {"name": world.project.name, "default_profile": "ragas"}).status_code == 302
     world.project.refresh_from_db()
@@ -351,18 +359,18 @@ def test_the_step_of_the_default_profile_leads_to_the_project_where_it_is_chosen
 
 
 @pytest.mark.parametrize("person", list(STAFF))
-def test_every_task_and_step_of_the_index_opens_for_who_is_shown_it(person: str) -> None:
+def test_every_task_and_step_of_the_index_opens_for_its_role(person: str) -> None:
     world = make_world()
     Run.objects.filter(pk=world.run.pk).update(state=Run.State.INCOMPLETE)
     client = world.client(person)
     response = client.get(reverse("admin:index"))
     page = response.context["page"]
-    assert [str(one.title) for one in page.attention] == ["1 run is incomplete"]
-    shown = [*page.attention, *page.tasks, *(one for one in page.steps if one.address and not one.done)]
-    assert len(shown) > 5
-    for one in shown:
-        assert client.get(one.address).status_code == 200, one
-    assert ("Add an endpoint" in {str(one.title) for one in page.tasks}) == (person == "admin")
+    assert [str(link.title) for link in page.attention] == ["1 run is incomplete"]
+    links = [*page.attention, *page.tasks, *(link for link in page.steps if link.address and not link.done)]
+    assert len(links) > 5
+    for link in links:
+        assert client.get(link.address).status_code == 200, link
+    assert ("Add an endpoint" in {str(link.title) for link in page.tasks}) == (person == "admin")
     titles = [str(group["name"]) for group in response.context["app_list"]]
     assert (titles[0] == "People and rights") == (person == "admin")
     assert "Answers and runs" in titles

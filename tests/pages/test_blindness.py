@@ -1,5 +1,5 @@
-"""Before the rating is in, no page tells a reviewer what the judge said, who judged, which system answered, when, or
-why the answer was chosen."""
+"""Before the rating is stored, no page reveals the judge, its verdicts, the answering system, the time, or the reason
+why the answer was sampled."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SECRETS = {
 
 
 @pytest.fixture
-def held() -> tuple[User, ReviewQueue, Assignment, Run]:
-    """A reviewer with an item of a stratified queue in hand."""
+def blind_review() -> tuple[User, ReviewQueue, Assignment, Run]:
+    """A reviewer who holds an item of a stratified queue."""
     project = make_project()
     answers = make_answer_set(make_question_set(project, 12), system=SECRETS["system"])
     judge = make_judge(project, SECRETS["judge"], model=SECRETS["model"])
@@ -71,55 +71,57 @@ def pages(client: Client, queue: ReviewQueue, assignment: Assignment) -> Iterato
         yield url, client.get(url).content.decode()
 
 
-def test_no_page_before_the_rating_holds_a_word_about_the_judge(
-    held: tuple[User, ReviewQueue, Assignment, Run], client: Client
+def test_pages_before_the_rating_reveal_nothing_of_the_judge(
+    blind_review: tuple[User, ReviewQueue, Assignment, Run], client: Client
 ) -> None:
-    reviewer, queue, assignment, run = held
+    reviewer, queue, assignment, run = blind_review
     client.force_login(reviewer)
     strata = set(FrameMember.objects.values_list("stratum", flat=True))
-    moment = str(localtime(run.created_at).date())
+    run_date = str(localtime(run.created_at).date())
     for name, page in pages(client, queue, assignment):
-        for what, secret in SECRETS.items():
-            assert secret not in page, (name, what)
-        for told in ("stratif", "stratum", "probab", moment, *strata):
-            assert told not in page.lower(), (name, told)
+        for kind, secret in SECRETS.items():
+            assert secret not in page, (name, kind)
+        for term in ("stratif", "stratum", "probab", run_date, *strata):
+            assert term not in page.lower(), (name, term)
 
 
-def test_the_item_holds_no_retrieval_score(held: tuple[User, ReviewQueue, Assignment, Run], client: Client) -> None:
-    reviewer, _, assignment, _ = held
+def test_item_shows_no_retrieval_score(blind_review: tuple[User, ReviewQueue, Assignment, Run], client: Client) -> None:
+    reviewer, _, assignment, _ = blind_review
     client.force_login(reviewer)
     page = client.get(reverse("review-item", args=[assignment.pk])).content.decode()
     assert assignment.item.answer.contexts.get(position=0).score == 0.9
     assert "0.9" not in page
 
 
-def test_items_look_alike_whatever_the_judge_said(
-    held: tuple[User, ReviewQueue, Assignment, Run], client: Client
+def test_item_layout_is_independent_of_the_judge(
+    blind_review: tuple[User, ReviewQueue, Assignment, Run], client: Client
 ) -> None:
-    reviewer, queue, assignment, _ = held
+    reviewer, queue, assignment, _ = blind_review
     client.force_login(reviewer)
     shapes = set()
     for _ in range(4):
         page = client.get(reverse("review-item", args=[assignment.pk])).content.decode()
         client.post(reverse("review-skip", args=[assignment.pk]))
-        shapes.add(shape_of(page))
-        following = next_assignment(queue, reviewer)
-        assert following is not None
-        assignment = following
+        shapes.add(page_structure(page))
+        next_held = next_assignment(queue, reviewer)
+        assert next_held is not None
+        assignment = next_held
     assert len(shapes) == 1
 
 
-def test_after_the_rating_the_judge_is_shown(held: tuple[User, ReviewQueue, Assignment, Run], client: Client) -> None:
-    reviewer, _, assignment, _ = held
+def test_judge_is_shown_after_the_rating(
+    blind_review: tuple[User, ReviewQueue, Assignment, Run], client: Client
+) -> None:
+    reviewer, _, assignment, _ = blind_review
     client.force_login(reviewer)
     score = assignment.item.answer.scores.get(metric__name="correctness")
-    far = 5 if (score.value or 0) <= 3 else 1
-    data = {"value:correctness": far, "value:faithfulness": far, "form_key": "k"}
+    distant_value = 5 if (score.value or 0) <= 3 else 1
+    data = {"value:correctness": distant_value, "value:faithfulness": distant_value, "form_key": "k"}
     page = client.post(reverse("review-submit", args=[assignment.pk]), data, follow=True).content.decode()
     assert SECRETS["reason"] in page
 
 
-def shape_of(page: str) -> str:
-    """The tags and classes of the page's main part, without what it says."""
+def page_structure(page: str) -> str:
+    """Return the tags and classes of the page's main part, without its text."""
     body = page.partition("<main")[2].partition("</main>")[0]
     return " ".join(re.findall(r'<\w+|class="[^"]*"', body))

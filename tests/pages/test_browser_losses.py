@@ -1,5 +1,5 @@
-"""What could get lost on the reviewer's screens, in a real browser: words typed into forms without a draft, a log-in in
-another window, a server that fails for a while, a session that ends at the reveal, text under the bar."""
+"""Input that could get lost on the reviewer's screens, in a real browser: text in forms without a draft, a login in
+another window, a failing server, a session that ends at the reveal, text under the bar."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from django.contrib.sessions.models import Session
 from evaluation.models import Context, Finding, Score
 from review.models import ItemEvent, Rating, RatingPart, ReviewQueue
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
-from tests.pages.browser import PHONE, READ_MS, Visit, visit
-from tests.pages.test_browser_protocol import person, queue_of, rate
+from tests.pages.browser import PHONE, READ_MS, BrowserPage, open_window
+from tests.pages.test_browser_protocol import make_blind_queue, queue_reviewer, rate
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 SIDEWAYS = (844, 390)
@@ -22,7 +22,7 @@ ZOOMED = (320, 256)  # 1280 x 1024 at 400%
 @pytest.fixture
 def queue() -> ReviewQueue:
     """A queue of four answers."""
-    return queue_of(4)
+    return make_blind_queue(4)
 
 
 def log_in(page: Any, name: str) -> None:
@@ -33,101 +33,95 @@ def log_in(page: Any, name: str) -> None:
         page.keyboard.press("Enter")
 
 
-def test_escape_leads_out_of_a_comment_and_enter_submits_then(
-    queue: ReviewQueue, browser: Any, live_server: Any
-) -> None:
-    with visit(browser, live_server.url, person(queue)) as window:
+def test_escape_leaves_a_comment_and_enter_submits(queue: ReviewQueue, browser: Any, live_server: Any) -> None:
+    with open_window(browser, live_server.url, queue_reviewer(queue)) as window:
         press = window.page.keyboard.press
         window.open(f"/review/{queue.pk}/")
-        here = window.path
+        item_path = window.path
         press("2")
         press("c")
         window.page.keyboard.type("fine")
         press("Escape")
         press("Enter")
-        window.wait_to_leave(here, or_show="#reveal")
+        window.wait_to_leave(item_path, or_show="#reveal")
         window.pass_time(READ_MS)
         window.follow("Enter")
-        here = window.path
+        item_path = window.path
         press("2")
         press("c")
         window.page.keyboard.type("s and Enter are text")
         press("Control+Enter")  # from inside the field
-        window.wait_to_leave(here, or_show="#reveal")
+        window.wait_to_leave(item_path, or_show="#reveal")
         window.pass_time(READ_MS)
         press("e")
         press("3")
         window.page.locator("details.extra > summary").click()
         window.page.locator(".comparison textarea").fill("a level more")
         window.follow("Control+Enter")
-        here = window.path
+        item_path = window.path
         press("e")
         window.page.keyboard.type("What is a fee?")
         press("Control+Enter")
-        window.wait_to_leave(here)
+        window.wait_to_leave(item_path)
         assert window.complaints == []
-    said = Rating.objects.filter(phase="initial").order_by("pk").values_list("comment", flat=True)
-    assert list(said) == ["fine", "s and Enter are text"]
+    comments = Rating.objects.filter(phase="initial").order_by("pk").values_list("comment", flat=True)
+    assert list(comments) == ["fine", "s and Enter are text"]
     assert Rating.objects.filter(phase="final").order_by("pk").values_list("value", "comment")[1] == (3, "a level more")
     assert ItemEvent.objects.get(verb="escalate").comment == "What is a fee?"
 
 
-def test_a_log_in_in_another_window_costs_nothing(queue: ReviewQueue, browser: Any, live_server: Any) -> None:
-    me = person(queue)
-    with visit(browser, live_server.url, me) as window:
+def test_login_in_another_window_loses_no_input(queue: ReviewQueue, browser: Any, live_server: Any) -> None:
+    reviewer = queue_reviewer(queue)
+    with open_window(browser, live_server.url, reviewer) as window:
         window.open(f"/review/{queue.pk}/")
-        here = window.path
+        item_path = window.path
         Session.objects.all().delete()
-        other = window.page.context.new_page()
-        other.goto(f"{live_server.url}/login/")
-        log_in(other, me.username)
-        other.close()
+        login_page = window.page.context.new_page()
+        login_page.goto(f"{live_server.url}/login/")
+        log_in(login_page, reviewer.username)
+        login_page.close()
         window.page.keyboard.press("4")
         window.wait_for_draft("saved")  # with the new session's token
         window.page.keyboard.press("Enter")
-        window.wait_to_leave(here, or_show="#reveal")
+        window.wait_to_leave(item_path, or_show="#reveal")
     assert Rating.objects.get().value == 4
 
 
-def test_a_rating_that_the_server_could_not_take_is_sent_again_by_itself(
-    queue: ReviewQueue, browser: Any, live_server: Any
-) -> None:
-    with visit(browser, live_server.url, person(queue)) as window:
+def test_rating_is_resent_after_server_error(queue: ReviewQueue, browser: Any, live_server: Any) -> None:
+    with open_window(browser, live_server.url, queue_reviewer(queue)) as window:
         window.open(f"/review/{queue.pk}/")
-        here = window.path
-        failing: list[Any] = []
+        item_path = window.path
+        failed_routes: list[Any] = []
 
-        def fail(route: Any) -> None:
-            failing.append(route)
+        def respond_with_503(route: Any) -> None:
+            failed_routes.append(route)
             route.fulfill(status=503, body="")
 
-        window.page.route("**/submit/", fail, times=1)
+        window.page.route("**/submit/", respond_with_503, times=1)
         window.page.keyboard.press("4")
         window.page.keyboard.press("Enter")
-        said = window.page.get_attribute("#rating", "data-failing")
-        window.page.locator("#messages", has_text=said).wait_for()
-        assert len(failing) == 1
+        message = window.page.get_attribute("#rating", "data-failing")
+        window.page.locator("#messages", has_text=message).wait_for()
+        assert len(failed_routes) == 1
         assert not Rating.objects.exists()
         window.pass_time(5000)
-        window.wait_to_leave(here, or_show="#reveal")
-        refused: list[Any] = []
+        window.wait_to_leave(item_path, or_show="#reveal")
+        refused_routes: list[Any] = []
         window.pass_time(READ_MS)
         window.follow("Enter")
-        window.page.route("**/skip/", lambda route: (refused.append(route), route.fulfill(status=404, body="")))
+        window.page.route("**/skip/", lambda route: (refused_routes.append(route), route.fulfill(status=404, body="")))
         window.page.keyboard.press("s")
-        said = window.page.get_attribute("#rating", "data-refused")
-        window.page.locator("#messages", has_text=said).wait_for()
+        message = window.page.get_attribute("#rating", "data-refused")
+        window.page.locator("#messages", has_text=message).wait_for()
         window.pass_time(5500)
         window.settle()
-        assert len(refused) == 1  # what is refused is not asked for again
+        assert len(refused_routes) == 1  # what is refused is not asked for again
     assert Rating.objects.get(phase="initial").value == 4
 
 
-def test_a_change_survives_a_session_that_ends_at_the_reveal(
-    queue: ReviewQueue, browser: Any, live_server: Any
-) -> None:
-    me = person(queue)
-    with visit(browser, live_server.url, me, language="ko") as window:
+def test_change_survives_session_end_at_the_reveal(queue: ReviewQueue, browser: Any, live_server: Any) -> None:
+    reviewer = queue_reviewer(queue)
+    with open_window(browser, live_server.url, reviewer, language="ko") as window:
         window.open(f"/review/{queue.pk}/")
         rate(window, "1")
         item = window.path
@@ -145,7 +139,7 @@ def test_a_change_survives_a_session_that_ends_at_the_reveal(
         window.page.evaluate("document.activeElement.blur()")
         window.follow("Enter")
         assert window.path == f"/login/?next={item}"
-        log_in(window.page, me.username)
+        log_in(window.page, reviewer.username)
         window.settle()
         assert window.path == item
         window.pass_time(READ_MS)
@@ -154,63 +148,63 @@ def test_a_change_survives_a_session_that_ends_at_the_reveal(
     assert (final.value, final.comment, bool(final.reason_code)) == (3, "제가 놓쳤습니다", True)
 
 
-def test_what_a_second_window_sent_too_late_is_there_when_the_item_is_brought_back(
-    browser: Any, live_server: Any
-) -> None:
-    queue = queue_of(4)
+def test_late_input_of_second_window_is_restored_on_undo(browser: Any, live_server: Any) -> None:
+    queue = make_blind_queue(4)
     ReviewQueue.objects.update(reveal="never")
-    with visit(browser, live_server.url, person(queue)) as window:
+    with open_window(browser, live_server.url, queue_reviewer(queue)) as window:
         window.open(f"/review/{queue.pk}/")
-        here, first = window.path, window.page
-        second = first.context.new_page()
-        second.goto(live_server.url + here)
+        item_path, first_page = window.path, window.page
+        second_page = first_page.context.new_page()
+        second_page.goto(live_server.url + item_path)
         rate(window, "4")
-        second.keyboard.press("c")
-        second.keyboard.type("the date is wrong")
-        second.keyboard.press("Escape")
-        second.keyboard.press("1")
-        with second.expect_navigation():
-            second.keyboard.press("Enter")
-        assert "the date is wrong" not in second.content()  # the item as it was rated in the first window
-        with first.expect_navigation():
-            first.keyboard.press("z")
-        first.wait_for_selector("#rating")
-        assert first.input_value("#comment") == "the date is wrong"
-        assert first.is_checked("input[name='value:correctness'][value='1']")
+        second_page.keyboard.press("c")
+        second_page.keyboard.type("the date is wrong")
+        second_page.keyboard.press("Escape")
+        second_page.keyboard.press("1")
+        with second_page.expect_navigation():
+            second_page.keyboard.press("Enter")
+        assert "the date is wrong" not in second_page.content()  # the item as it was rated in the first window
+        with first_page.expect_navigation():
+            first_page.keyboard.press("z")
+        first_page.wait_for_selector("#rating")
+        assert first_page.input_value("#comment") == "the date is wrong"
+        assert first_page.is_checked("input[name='value:correctness'][value='1']")
     assert [row.value for row in Rating.objects.all()] == [4]
 
 
-def test_a_question_to_the_lead_survives_a_crash_and_is_gone_once_asked(
+def test_unsent_question_survives_a_crash_and_is_cleared_when_sent(
     queue: ReviewQueue, browser: Any, live_server: Any
 ) -> None:
-    with visit(browser, live_server.url, person(queue)) as window:
+    with open_window(browser, live_server.url, queue_reviewer(queue)) as window:
         window.open(f"/review/{queue.pk}/")
-        here = window.path
+        item_path = window.path
         window.page.keyboard.press("e")
         window.page.keyboard.type("이 규정이 아직 유효한가요?")
         window.page.close()
         window.watch(window.page.context.new_page())
-        window.open(here)
+        window.open(item_path)
         assert window.page.input_value("#escalate-comment") == "이 규정이 아직 유효한가요?"
         window.page.keyboard.press("e")
         window.page.keyboard.press("Control+Enter")
-        window.wait_to_leave(here)
-        kept = window.page.evaluate("Object.keys(localStorage).filter((name) => name.startsWith('concord.kept.'))")
-        assert kept == []
+        window.wait_to_leave(item_path)
+        stored_drafts = window.page.evaluate(
+            "Object.keys(localStorage).filter((name) => name.startsWith('concord.kept.'))"
+        )
+        assert stored_drafts == []
     assert ItemEvent.objects.get(verb="escalate").comment == "이 규정이 아직 유효한가요?"
 
 
-def test_missed_claims_get_a_line_each(browser: Any, live_server: Any) -> None:
+def test_missed_claims_are_entered_one_per_line(browser: Any, live_server: Any) -> None:
     run = make_scored_run(make_answer_set(make_question_set(make_project(), 1)), values=[1], metrics=["claim_support"])
     Finding.objects.create(score=Score.objects.get(run=run), kind="claim", position=0, text="One.", verdict="supported")
     queue = make_queue(run, 1, metrics=["claim_support"], reveal="never")
-    with visit(browser, live_server.url, person(queue)) as window:
+    with open_window(browser, live_server.url, queue_reviewer(queue)) as window:
         window.open(f"/review/{queue.pk}/")
-        here = window.path
+        item_path = window.path
         window.page.keyboard.press("1")
         lines = window.page.locator("[data-added]")
-        for place, (text, verdict) in enumerate((("Two.", "1"), ("Three.", "3"))):
-            lines.nth(place).locator("input[type=text]").focus()
+        for index, (text, verdict) in enumerate((("Two.", "1"), ("Three.", "3"))):
+            lines.nth(index).locator("input[type=text]").focus()
             window.page.keyboard.type(text)
             window.page.keyboard.press("Escape")
             window.page.keyboard.press(verdict)  # of the one that was just written down
@@ -221,16 +215,14 @@ def test_missed_claims_get_a_line_each(browser: Any, live_server: Any) -> None:
         assert [line.input_value() for line in lines.locator("input[type=text]").all()] == ["Two.", "Three.", ""]
         window.page.evaluate("document.activeElement.blur()")
         window.page.keyboard.press("Enter")
-        window.wait_to_leave(here)
+        window.wait_to_leave(item_path)
         assert window.complaints == []
     parts = RatingPart.objects.order_by("pk").values_list("text", "verdict")
     assert list(parts) == [("One.", "supported"), ("Two.", "supported"), ("Three.", "unsupported")]
 
 
-def test_the_time_somebody_looked_goes_on_after_loading_the_page_again(
-    queue: ReviewQueue, browser: Any, live_server: Any
-) -> None:
-    with visit(browser, live_server.url, person(queue)) as window:
+def test_active_time_continues_after_reload(queue: ReviewQueue, browser: Any, live_server: Any) -> None:
+    with open_window(browser, live_server.url, queue_reviewer(queue)) as window:
         window.open(f"/review/{queue.pk}/")
         for _ in range(3):
             window.pass_time(1100)
@@ -244,23 +236,21 @@ def test_the_time_somebody_looked_goes_on_after_loading_the_page_again(
     assert spent[1] < 3000
 
 
-def test_links_within_a_card_stay_in_it_and_back_and_forward_show_what_their_address_says(
-    browser: Any, live_server: Any
-) -> None:
+def test_card_links_and_history_navigation_show_the_right_item(browser: Any, live_server: Any) -> None:
     queue = make_queue(
         make_scored_run(make_answer_set(), metrics=["correctness"]), 1, metrics=["correctness"], reveal="never"
     )
-    with visit(browser, live_server.url, person(queue)) as window:
+    with open_window(browser, live_server.url, queue_reviewer(queue)) as window:
         window.open(f"/review/{queue.pk}/")
-        asked = {}
+        questions_by_path = {}
         for _ in range(2):
-            here = window.path
-            asked[here] = window.page.inner_text("h1")
+            item_path = window.path
+            questions_by_path[item_path] = window.page.inner_text("h1")
             window.page.keyboard.press("3")
             window.page.keyboard.press("Enter")
-            window.wait_to_leave(here)
+            window.wait_to_leave(item_path)
             assert window.page.evaluate("document.activeElement.tagName") == "H1"  # the next question is read aloud
-        asked[window.path] = window.page.inner_text("h1")
+        questions_by_path[window.path] = window.page.inner_text("h1")
         window.page.evaluate("window.sameDocument = true")
         window.page.focus("a.skip")  # as a link to a passage does
         window.page.keyboard.press("Enter")
@@ -272,31 +262,31 @@ def test_links_within_a_card_stay_in_it_and_back_and_forward_show_what_their_add
         assert window.page.evaluate("window.sameDocument")
         for step in (window.page.go_back, window.page.go_back, window.page.go_forward, window.page.go_forward):
             step()
-            window.page.locator("h1", has_text=asked[window.path]).wait_for()
+            window.page.locator("h1", has_text=questions_by_path[window.path]).wait_for()
             window.settle()
-            assert window.page.inner_text("h1") == asked[window.path]
+            assert window.page.inner_text("h1") == questions_by_path[window.path]
         assert window.complaints == []
 
 
-def test_the_question_stays_in_sight_while_passages_are_decided(browser: Any, live_server: Any) -> None:
+def test_question_stays_visible_while_passages_are_decided(browser: Any, live_server: Any) -> None:
     answers = make_answer_set(make_question_set(make_project(), 1))
     for position in range(1, 20):
         Context.objects.create(answer=answers.answers.get(), position=position, chunk_id="c", text="A passage. " * 40)
     run = make_scored_run(answers, values=[50], metrics=["context_precision"])
     queue = make_queue(run, 1, metrics=["context_precision"], reveal="never")
-    with visit(browser, live_server.url, person(queue)) as window:
+    with open_window(browser, live_server.url, queue_reviewer(queue)) as window:
         window.open(f"/review/{queue.pk}/")
         for _ in range(10):
             window.page.keyboard.press("1")
         assert window.page.evaluate("document.querySelector('.evidence').scrollTop") > 1000
-        under = "document.querySelector('header.top').getBoundingClientRect().bottom"
-        top = window.page.evaluate(f"document.querySelector('main h1').getBoundingClientRect().top - {under}")
+        header_bottom = "document.querySelector('header.top').getBoundingClientRect().bottom"
+        top = window.page.evaluate(f"document.querySelector('main h1').getBoundingClientRect().top - {header_bottom}")
         assert 0 <= top < 200
         assert window.complaints == []
 
 
-def reading_room(window: Visit) -> float:
-    """The share of the screen's height that neither head nor bar ever lie over."""
+def free_height(window: BrowserPage) -> float:
+    """Return the share of the screen's height that neither header nor bar covers."""
     return float(
         window.page.evaluate(
             """() => {
@@ -309,20 +299,22 @@ def reading_room(window: Visit) -> float:
 
 
 @pytest.mark.parametrize("size", [PHONE, SIDEWAYS, ZOOMED], ids=["phone", "sideways", "zoomed"])
-def test_hard_answers_can_be_read_on_any_screen(browser: Any, live_server: Any, size: tuple[int, int]) -> None:
+def test_wide_answers_are_readable_on_any_screen(browser: Any, live_server: Any, size: tuple[int, int]) -> None:
     cells = " | ".join(["아주긴내용입니다" * 3] * 8)
     text = f"| {cells} |\n|{'---|' * 8}\n| {cells} |\n\n```\n{'x' * 300}\n```\n\nhttps://a.example/{'a' * 300}"
     answers = make_answer_set(make_question_set(make_project(), 1), texts=[text])
     queue = make_queue(make_scored_run(answers), 1)
-    me = person(queue)
-    with visit(browser, live_server.url, me, size=size, language="ko") as window:
+    reviewer = queue_reviewer(queue)
+    with open_window(browser, live_server.url, reviewer, size=size, language="ko") as window:
         window.open(f"/review/{queue.pk}/")
         assert window.page.evaluate("document.documentElement.scrollWidth") <= size[0]
-        assert reading_room(window) >= 0.4
+        assert free_height(window) >= 0.4
         window.page.keyboard.press("4")
-        place = "document.activeElement.getBoundingClientRect()"
+        focus_box = "document.activeElement.getBoundingClientRect()"
         assert window.page.evaluate(
-            f"{place}.bottom > 0 && {place}.top < innerHeight"
+            f"{focus_box}.bottom > 0 && {focus_box}.top < innerHeight"
         )  # what has the focus is in sight
         check = pytest.importorskip("axe_core_python.sync_playwright").Axe().run
-        assert [one["id"] for one in check(window.page)["violations"]] == []  # what scrolls, scrolls by keyboard
+        assert [
+            violation["id"] for violation in check(window.page)["violations"]
+        ] == []  # what scrolls, scrolls by keyboard

@@ -11,7 +11,7 @@ from django.contrib.sessions.models import Session
 from evaluation.models import Finding, Score, User
 from review.models import Assignment, Draft, ItemEvent, Override, Rating, ReviewQueue, SuggestedAnswer
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
-from tests.pages.browser import READ_MS, Visit, visit
+from tests.pages.browser import READ_MS, BrowserPage, open_window
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 State = Assignment.State
@@ -20,10 +20,10 @@ State = Assignment.State
 @pytest.fixture
 def queue() -> ReviewQueue:
     """A queue of eight answers."""
-    return queue_of(8)
+    return make_blind_queue(8)
 
 
-def queue_of(answers: int) -> ReviewQueue:
+def make_blind_queue(answers: int) -> ReviewQueue:
     """A queue of so many answers for two reviewers each, the judge shown after every rating."""
     run = make_scored_run(
         make_answer_set(make_question_set(make_project(), answers)), values=[3], metrics=["correctness"]
@@ -31,25 +31,23 @@ def queue_of(answers: int) -> ReviewQueue:
     return make_queue(run, 2, metrics=["correctness"], reveal="always", reviews_needed=2)
 
 
-def person(queue: ReviewQueue, place: int = 0) -> User:
-    return queue.members.order_by("pk")[place].reviewer
+def queue_reviewer(queue: ReviewQueue, index: int = 0) -> User:
+    return queue.members.order_by("pk")[index].reviewer
 
 
-def rate(window: Visit, level: str) -> None:
+def rate(window: BrowserPage, level: str) -> None:
     """Choose a level, submit and wait for the judge."""
-    here = window.path
+    item_path = window.path
     window.page.keyboard.press(level)
     window.page.keyboard.press("Enter")
-    window.wait_to_leave(here, or_show="#reveal")
+    window.wait_to_leave(item_path, or_show="#reveal")
     window.pass_time(READ_MS)
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
-def test_rate_reveal_revise_undo_skip_flag_and_escalate_by_keyboard(
-    queue: ReviewQueue, browser: Any, live_server: Any, language: str
-) -> None:
-    me = person(queue)
-    with visit(browser, live_server.url, me, language=language) as window:
+def test_review_protocol_works_by_keyboard(queue: ReviewQueue, browser: Any, live_server: Any, language: str) -> None:
+    reviewer = queue_reviewer(queue)
+    with open_window(browser, live_server.url, reviewer, language=language) as window:
         press = window.page.keyboard.press
         window.open(f"/review/{queue.pk}/")
         rate(window, "2")  # the judge said 3
@@ -71,42 +69,40 @@ def test_rate_reveal_revise_undo_skip_flag_and_escalate_by_keyboard(
         assert window.path == skipped
         press("f")
         press("Space")
-        here = window.path
+        item_path = window.path
         press("Tab")
         press("Tab")
         press("Enter")
-        window.wait_to_leave(here)
-        here = window.path
+        window.wait_to_leave(item_path)
+        item_path = window.path
         press("e")
         window.page.keyboard.type("s f z 1")  # typing is no command
         press("Tab")
         press("Enter")
-        window.wait_to_leave(here)
+        window.wait_to_leave(item_path)
         skipped = window.path
         press("s")
         window.wait_to_leave(skipped)
-        here = window.path
+        item_path = window.path
         press("f")
         press("Space")
         press("Tab")
         press("Tab")
         press("Enter")
-        window.wait_to_leave(here)
-        here = window.path
+        window.wait_to_leave(item_path)
+        item_path = window.path
         press("z")  # a flag is not undone, and not what was before it either
         window.settle()
-        assert window.path == here
+        assert window.path == item_path
         assert window.complaints == []
-    verbs = list(ItemEvent.objects.filter(assignment__reviewer=me).order_by("pk").values_list("verb", flat=True))
+    verbs = list(ItemEvent.objects.filter(assignment__reviewer=reviewer).order_by("pk").values_list("verb", flat=True))
     assert verbs == ["reveal", "reveal", "skip", "undo", "flag", "escalate", "skip", "flag"]
     assert ItemEvent.objects.get(verb="escalate").comment == "s f z 1"
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
-def test_claims_are_decided_and_a_dispute_adjudicated_by_keyboard(
-    browser: Any, live_server: Any, language: str
-) -> None:
-    queue = queue_of(2)
+def test_claims_and_disputes_are_decided_by_keyboard(browser: Any, live_server: Any, language: str) -> None:
+    queue = make_blind_queue(2)
     check = pytest.importorskip("axe_core_python.sync_playwright").Axe().run
     run = make_scored_run(make_answer_set(make_question_set(queue.project, 2)), values=[0.5], metrics=["claim_support"])
     for score in Score.objects.filter(run=run):
@@ -115,29 +111,29 @@ def test_claims_are_decided_and_a_dispute_adjudicated_by_keyboard(
             for i in range(2)
         )  # fmt: skip
     claims = make_queue(run, 1, metrics=["claim_support"], reveal="never")
-    with visit(browser, live_server.url, person(claims), language=language) as window:
+    with open_window(browser, live_server.url, queue_reviewer(claims), language=language) as window:
         window.open(f"/review/{claims.pk}/")
-        here = window.path
-        assert [one["id"] for one in check(window.page)["violations"]] == []
+        item_path = window.path
+        assert [violation["id"] for violation in check(window.page)["violations"]] == []
         window.page.keyboard.press("1")
         window.page.keyboard.press("3")
         window.page.keyboard.press("Enter")
-        window.wait_to_leave(here)
+        window.wait_to_leave(item_path)
         assert window.complaints == []
     assert Rating.objects.get().value == 0.5  # one of two supported
-    for place, level in ((0, "1"), (1, "5")):
-        with visit(browser, live_server.url, person(queue, place), language=language) as window:
-            for _ in range(2 if place else 1):
+    for index, level in ((0, "1"), (1, "5")):
+        with open_window(browser, live_server.url, queue_reviewer(queue, index), language=language) as window:
+            for _ in range(2 if index else 1):
                 window.open(f"/review/{queue.pk}/")
                 rate(window, level)
                 window.follow("Enter")
     lead = make_user("lead", queue.project)
-    with visit(browser, live_server.url, lead, language=language) as window:
+    with open_window(browser, live_server.url, lead, language=language) as window:
         window.open("/adjudication/")
-        assert [one["id"] for one in check(window.page)["violations"]] == []
+        assert [violation["id"] for violation in check(window.page)["violations"]] == []
         window.page.focus("main table a")
         window.follow("Enter")
-        assert [one["id"] for one in check(window.page)["violations"]] == []
+        assert [violation["id"] for violation in check(window.page)["violations"]] == []
         window.page.keyboard.press("4")
         window.page.keyboard.press("Tab")
         window.page.keyboard.type("The fee is right.")
@@ -148,10 +144,10 @@ def test_claims_are_decided_and_a_dispute_adjudicated_by_keyboard(
     assert (decided.value, decided.kind, decided.judge_seen) == (4, "adjudication", False)
 
 
-def test_the_key_of_the_reveal_goes_from_one_difference_to_the_next(browser: Any, live_server: Any) -> None:
+def test_reveal_key_moves_to_the_next_difference(browser: Any, live_server: Any) -> None:
     answers = make_answer_set(make_question_set(make_project(), 1))
     queue = make_queue(make_scored_run(answers, values=[3]), 1, reveal="always")  # two metrics
-    with visit(browser, live_server.url, person(queue)) as window:
+    with open_window(browser, live_server.url, queue_reviewer(queue)) as window:
         window.open(f"/review/{queue.pk}/")
         window.page.keyboard.press("4")
         rate(window, "4")
@@ -163,16 +159,16 @@ def test_the_key_of_the_reveal_goes_from_one_difference_to_the_next(browser: Any
     assert sorted(Rating.objects.filter(phase="final").values_list("value", flat=True)) == [3, 5]
 
 
-def test_a_number_is_typed_without_reaching_for_its_field(browser: Any, live_server: Any) -> None:
+def test_number_is_typed_without_focusing_its_field(browser: Any, live_server: Any) -> None:
     run = make_scored_run(make_answer_set(make_question_set(make_project(), 2)), values=[50], metrics=["ndcg_at_k"])
     queue = make_queue(run, 1, metrics=["ndcg_at_k", "correctness"], reveal="never")
-    with visit(browser, live_server.url, person(queue)) as window:
+    with open_window(browser, live_server.url, queue_reviewer(queue)) as window:
         window.open(f"/review/{queue.pk}/")
-        here = window.path
+        item_path = window.path
         assert window.page.locator("input[type=number]").count() == 1
         for key in ("0", ".", "2", "5", "Enter"):
             window.page.keyboard.press(key)
-        assert window.path == here  # one criterion is left, and the screen leads there
+        assert window.path == item_path  # one criterion is left, and the screen leads there
         window.page.keyboard.press("4")
         window.page.keyboard.press("k")
         window.page.fill("input[type=number]", "7")  # off the scale
@@ -180,21 +176,19 @@ def test_a_number_is_typed_without_reaching_for_its_field(browser: Any, live_ser
         window.page.keyboard.press("j")
         window.page.keyboard.press("Enter")
         window.settle()
-        assert window.path == here
+        assert window.path == item_path
         assert window.page.locator("input[type=number]").is_visible()  # where the mistake is
         assert window.page.evaluate("document.activeElement.type") == "number"
         window.page.fill("input[type=number]", "0.25")
         window.page.keyboard.press("Enter")
-        window.wait_to_leave(here)
+        window.wait_to_leave(item_path)
         assert window.complaints == []
     assert sorted(Rating.objects.values_list("value", flat=True)) == [0.25, 4]
 
 
-def test_a_session_that_ends_while_typing_is_renewed_in_place(
-    queue: ReviewQueue, browser: Any, live_server: Any
-) -> None:
-    me = person(queue)
-    with visit(browser, live_server.url, me) as window:
+def test_session_that_ends_while_typing_is_renewed_in_place(queue: ReviewQueue, browser: Any, live_server: Any) -> None:
+    reviewer = queue_reviewer(queue)
+    with open_window(browser, live_server.url, reviewer) as window:
         window.open(f"/review/{queue.pk}/")
         window.page.keyboard.press("2")
         window.page.keyboard.press("g")
@@ -205,7 +199,7 @@ def test_a_session_that_ends_while_typing_is_renewed_in_place(
         window.page.evaluate("document.activeElement.blur()")
         window.page.keyboard.press("Enter")
         window.page.wait_for_selector("#log-in[open] input[name=username]")
-        window.page.fill("#log-in input[name=username]", me.username)
+        window.page.fill("#log-in input[name=username]", reviewer.username)
         window.page.fill("#log-in input[name=password]", "a good password")
         window.page.keyboard.press("Enter")
         window.page.wait_for_selector("#reveal")
@@ -213,10 +207,8 @@ def test_a_session_that_ends_while_typing_is_renewed_in_place(
     assert SuggestedAnswer.objects.get().text == "What is right"
 
 
-def test_what_was_entered_survives_a_crash_without_a_connection(
-    queue: ReviewQueue, browser: Any, live_server: Any
-) -> None:
-    with visit(browser, live_server.url, person(queue)) as window:
+def test_offline_input_survives_a_crash(queue: ReviewQueue, browser: Any, live_server: Any) -> None:
+    with open_window(browser, live_server.url, queue_reviewer(queue)) as window:
         window.open(f"/review/{queue.pk}/")
         window.page.context.set_offline(True)
         window.page.keyboard.press("4")
@@ -224,30 +216,28 @@ def test_what_was_entered_survives_a_crash_without_a_connection(
         window.page.keyboard.type("half a thought")
         window.wait_for_draft("unsaved")
         assert not Draft.objects.exists()
-        here = window.path
+        item_path = window.path
         window.page.close()  # nothing is sent
         window.page.context.set_offline(False)
         window.watch(window.page.context.new_page())
-        window.open(here)
+        window.open(item_path)
         assert window.page.input_value("#comment") == "half a thought"
         assert window.page.is_checked('input[name="value:correctness"][value="4"]')
 
 
-def test_after_cannot_judge_a_digit_rates_the_next_criterion_and_enter_leads_to_it(
-    browser: Any, live_server: Any
-) -> None:
+def test_digit_rates_next_criterion_after_cannot_judge(browser: Any, live_server: Any) -> None:
     names = ["completeness", "correctness", "faithfulness"]
     answers = make_answer_set(make_question_set(make_project(), 2))
     queue = make_queue(make_scored_run(answers, values=[3], metrics=names), 1, metrics=names, reveal="never")
-    with visit(browser, live_server.url, person(queue)) as window:
+    with open_window(browser, live_server.url, queue_reviewer(queue)) as window:
         window.open(f"/review/{queue.pk}/")
-        here = window.path
+        item_path = window.path
         for key in ("x", "Enter", "x"):  # the reason has the focus after each x
             window.page.keyboard.press(key)
         assert window.page.locator("[data-announce]").inner_text() == ""
         window.page.keyboard.press("5")
         window.page.keyboard.press("Enter")
-        window.wait_to_leave(here)
+        window.wait_to_leave(item_path)
         assert window.complaints == []
-    given = sorted(Rating.objects.values_list("cannot_judge", "value"), key=str)
-    assert given == [(False, 5.0), (True, None), (True, None)]
+    ratings = sorted(Rating.objects.values_list("cannot_judge", "value"), key=str)
+    assert ratings == [(False, 5.0), (True, None), (True, None)]

@@ -21,25 +21,25 @@ from review.reports import views as reports_views
 from review.reports.exports import export_to
 from tests.evaluation.criteria.written import drafted
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
-from tests.pages.browser import FIRST_VIEW_FAST, READ_MS, VIEW_IDS, VIEWS, Visit, visit, wrong_with
+from tests.pages.browser import FIRST_VIEW_FAST, READ_MS, VIEW_IDS, VIEWS, BrowserPage, open_window, page_problems
 from tests.pages.tours import judged_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 both_views = pytest.mark.parametrize(("language", "size"), VIEWS, ids=VIEW_IDS)
 
 
-def refused(window: Visit, status: int, name: str) -> list[str]:
-    """What is wrong with the page that is open, the browser's note of its status apart."""
-    noted = [one for one in window.complaints if f"status of {status}" in one]
-    assert len(noted) == 1, (name, window.complaints)
-    window.complaints.remove(noted[0])
+def refused_page_problems(window: BrowserPage, status: int, name: str) -> list[str]:
+    """Return the problems of an open error page, except the browser's note of its status."""
+    status_notes = [complaint for complaint in window.complaints if f"status of {status}" in complaint]
+    assert len(status_notes) == 1, (name, window.complaints)
+    window.complaints.remove(status_notes[0])
     assert window.page.locator("h1").count() == 1
-    return wrong_with(window, name)
+    return page_problems(window, name)
 
 
 @pytest.mark.slow
 @both_views
-def test_refusals_and_failures_are_pages_like_others(
+def test_error_pages_have_no_problems(
     demo: dict[str, User],
     browser: Any,
     live_server: Any,
@@ -48,10 +48,10 @@ def test_refusals_and_failures_are_pages_like_others(
     language: str,
     size: tuple[int, int],
 ) -> None:
-    def broken(*_: object) -> None:
+    def raise_error(*_: object) -> None:
         raise RuntimeError("broken on purpose")
 
-    def full(*_: object) -> None:
+    def raise_database_full(*_: object) -> None:
         why = sqlite3.OperationalError("database or disk is full")
         why.sqlite_errorname = "SQLITE_FULL"
         raise OperationalError from why
@@ -60,8 +60,8 @@ def test_refusals_and_failures_are_pages_like_others(
     settings.CONCORD_EXPORTS_PER_HOUR = 1
     _, run = judged_runs()
     count_export(demo["lead"])
-    monkeypatch.setattr(reports_views, "attention", broken)
-    monkeypatch.setattr(ratings_views, "person", full)
+    monkeypatch.setattr(reports_views, "attention", raise_error)
+    monkeypatch.setattr(ratings_views, "person", raise_database_full)
     pages = {
         ("lead", "/nothing/here/"): 404,
         ("lead", reverse("run-report", args=[run.pk])): 429,
@@ -69,66 +69,66 @@ def test_refusals_and_failures_are_pages_like_others(
         ("lead", reverse("review-keys")): 503,
         ("reviewer1", reverse("run", args=[run.pk])): 403,
     }
-    wrong: list[str] = []
-    for (who, path), status in pages.items():
-        with visit(browser, live_server.url, demo[who], language=language, size=size) as window:
+    problems: list[str] = []
+    for (username, path), status in pages.items():
+        with open_window(browser, live_server.url, demo[username], language=language, size=size) as window:
             assert window.open(path) == status
-            wrong += refused(window, status, f"{status}")
+            problems += refused_page_problems(window, status, f"{status}")
             assert window.page.get_attribute("html", "lang") == language
-    with visit(browser, live_server.url, None, language=language, size=size) as window:
+    with open_window(browser, live_server.url, None, language=language, size=size) as window:
         window.open("/login/")
         window.page.context.clear_cookies()
         window.page.context.add_cookies([{"name": "django_language", "value": language, "url": live_server.url}])
         with window.page.expect_navigation():
             window.page.evaluate("document.querySelector('main form').submit()")
-        wrong += refused(window, 403, "403 of a form")
-    assert wrong == []
+        problems += refused_page_problems(window, 403, "403 of a form")
+    assert problems == []
 
 
 @pytest.mark.parametrize(("language", "size"), FIRST_VIEW_FAST, ids=VIEW_IDS)
-def test_the_judge_differs_and_a_change_needs_a_reason(
+def test_change_towards_differing_judge_needs_a_reason(
     browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:
-    asked = make_question_set(make_project(), 2)
+    question_set = make_question_set(make_project(), 2)
     run = make_scored_run(
-        make_answer_set(asked), values=[1], metrics=["correctness", "faithfulness"], reason="Because."
+        make_answer_set(question_set), values=[1], metrics=["correctness", "faithfulness"], reason="Because."
     )
     queue = make_queue(run, 1, metrics=["correctness", "faithfulness"], reveal="always")
-    me = queue.members.get().reviewer
-    wrong: list[str] = []
-    with visit(browser, live_server.url, me, language=language, size=size) as window:
+    reviewer = queue.members.get().reviewer
+    problems: list[str] = []
+    with open_window(browser, live_server.url, reviewer, language=language, size=size) as window:
         window.open(f"/review/{queue.pk}/")
-        here = window.path
+        item_path = window.path
         for key in ("5", "1", "Enter"):
             window.page.keyboard.press(key)
-        window.wait_to_leave(here, or_show="#reveal")
-        wrong += wrong_with(window, "the judge differs")
+        window.wait_to_leave(item_path, or_show="#reveal")
+        problems += page_problems(window, "the judge differs")
         window.page.locator("#reveal details.change summary").first.click()
         window.page.check('#reveal input[name="value:correctness"][value="2"]', force=True)
-        wrong += wrong_with(window, "changed by three levels")
+        problems += page_problems(window, "changed by three levels")
         window.page.evaluate("document.querySelectorAll('#reveal [required]').forEach(one => one.required = false)")
         with window.page.expect_navigation():
             window.page.click("[data-change]")
         window.settle()
         assert window.page.locator("#reveal [role=alert]").is_visible()
-        wrong += refused(window, 409, "without a reason")
+        problems += refused_page_problems(window, 409, "without a reason")
         window.page.locator('#reveal input[name="reason:correctness"]').first.check(force=True)
         window.page.evaluate("document.activeElement.blur()")
         window.pass_time(READ_MS)
         window.follow("Enter")
     final = Rating.objects.get(phase="final", metric__name="correctness")
     assert (final.value, bool(final.reason_code)) == (2, True)  # the change that was refused, not the first rating
-    assert wrong == []
+    assert problems == []
 
 
 @pytest.mark.slow
 @both_views
-def test_one_decision_for_many_is_previewed(
+def test_bulk_decision_is_previewed(
     demo: dict[str, User], browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:
     _, run = judged_runs()
-    wrong: list[str] = []
-    with visit(browser, live_server.url, demo["lead"], language=language, size=size) as window:
+    problems: list[str] = []
+    with open_window(browser, live_server.url, demo["lead"], language=language, size=size) as window:
         window.open(f"{reverse('run-answers', args=[run.pk])}?metric=correctness")
         window.page.evaluate(
             """() => { const form = document.querySelector("form[action$='/override/']");
@@ -138,54 +138,54 @@ def test_one_decision_for_many_is_previewed(
         form = window.page.locator("form[action$='/override/']")
         form.locator('input[name="value:correctness"][value="2"]').check(force=True)
         form.locator('[name="reason"]').fill("Checked against the regulation.")
-        wrong += wrong_with(window, "deciding")
+        problems += page_problems(window, "deciding")
         with window.page.expect_navigation():
             form.locator("button:not([name=confirm])").last.click()
         window.settle()
         assert window.page.locator("button[name=confirm]").is_visible()
-        wrong += wrong_with(window, "the preview")
-    assert wrong == []
+        problems += page_problems(window, "the preview")
+    assert problems == []
 
 
 @pytest.mark.slow
 @both_views
-def test_the_pages_of_criteria(
+def test_criterion_pages_have_no_problems(
     demo: dict[str, User], browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:
     _, run = judged_runs()
     version = drafted(run.project)
-    one = reverse("admin:evaluation_criterionversion_change", args=[version.pk])
-    wrong: list[str] = []
-    with visit(browser, live_server.url, demo["boss"], language=language, size=size) as window:
+    version_address = reverse("admin:evaluation_criterionversion_change", args=[version.pk])
+    problems: list[str] = []
+    with open_window(browser, live_server.url, demo["boss"], language=language, size=size) as window:
         for path in ("changelist", "add"):
             assert window.open(reverse(f"admin:evaluation_criterionversion_{path}")) == 200
-            wrong += wrong_with(window, path)
-        assert window.open(one) == 200
-        wrong += wrong_with(window, "a criterion")
+            problems += page_problems(window, path)
+        assert window.open(version_address) == 200
+        problems += page_problems(window, "a criterion")
         for step in ("prompt", "trial"):
             with window.page.expect_navigation():
                 window.page.click(f"button[name=do][value={step}]")
             window.settle()
             assert window.page.locator(f"#{step}").is_visible()
-            wrong += wrong_with(window, step)
-    assert wrong == []
+            problems += page_problems(window, step)
+    assert problems == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scripts", [True, False], ids=["script", "none"])
-def test_the_levels_of_a_criterion_are_fields_of_their_own(
+def test_criterion_levels_are_separate_fields(
     demo: dict[str, User], browser: Any, live_server: Any, scripts: bool
 ) -> None:
-    with visit(browser, live_server.url, demo["boss"], scripts=scripts) as window:
+    with open_window(browser, live_server.url, demo["boss"], scripts=scripts) as window:
         page = window.page
         window.open(reverse("admin:evaluation_criterionversion_add"))
         rows, remove = page.locator("[data-level]:visible"), page.locator("[data-remove]:visible")
         assert (rows.count(), remove.count()) == ((2, 0) if scripts else (11, 0))
-        for name, said in {"name": "tone", "title_ko": "말투", "title_en": "Tone", "question_en": "Polite?"}.items():
-            page.fill(f"[name={name}]", said)
-        for place, text in enumerate(["Rude", "Cold"]):
-            page.fill(f"[name=levels-{place}-key]", str(place + 1))
-            page.fill(f"[name=levels-{place}-en]", text)
+        for name, content in {"name": "tone", "title_ko": "말투", "title_en": "Tone", "question_en": "Polite?"}.items():
+            page.fill(f"[name={name}]", content)
+        for index, text in enumerate(["Rude", "Cold"]):
+            page.fill(f"[name=levels-{index}-key]", str(index + 1))
+            page.fill(f"[name=levels-{index}-en]", text)
         if scripts:  # the third row, the fourth, and away with the third, all by keys
             page.focus("[data-add]")
             page.keyboard.press("Enter")
@@ -216,14 +216,14 @@ def test_the_levels_of_a_criterion_are_fields_of_their_own(
 
 @pytest.mark.slow
 @both_views
-def test_a_report_that_is_one_file_reads_like_a_page(
+def test_html_report_file_has_no_problems(
     demo: dict[str, User], browser: Any, live_server: Any, tmp_path: Path, language: str, size: tuple[int, int]
 ) -> None:
     _, run = judged_runs()
     file = tmp_path / "report.html"
     with override(language):
         export_to(run, file, pictures=render_agreement_plots)
-    with visit(browser, live_server.url, None, language=language, size=size) as window:
+    with open_window(browser, live_server.url, None, language=language, size=size) as window:
         window.page.goto(file.as_uri())
         assert window.page.locator("svg").count() > 3
-        assert wrong_with(window, "the report") == []
+        assert page_problems(window, "the report") == []

@@ -23,15 +23,22 @@ pytestmark = pytest.mark.django_db
 def runs() -> list[Run]:
     """Three runs of one judge over four questions."""
     project = make_project()
-    asked = make_question_set(
+    question_set = make_question_set(
         project, [QuestionSpec(id=f"q{n}", category="a", text=f"Question {n}?") for n in range(1, 5)]
     )
     judge = make_judge(project)
-    given = {"The answer is old.": [3, 4, 4, 2], "The answer is <b>new</b>.": [5, 4, 4, 5], "Third": [5, 5, 5, 5]}
-    return [fill(run_over(make_answer_set(asked, texts=[text]), judge=judge), values) for text, values in given.items()]
+    scores_by_text = {
+        "The answer is old.": [3, 4, 4, 2],
+        "The answer is <b>new</b>.": [5, 4, 4, 5],
+        "Third": [5, 5, 5, 5],
+    }
+    return [
+        fill(run_over(make_answer_set(question_set, texts=[text]), judge=judge), values)
+        for text, values in scores_by_text.items()
+    ]
 
 
-def shown(runs: list[Run], name: str = "run-compare", role: Role | None = Role.VIEWER, **query: str) -> str:
+def page_content(runs: list[Run], name: str = "run-compare", role: Role | None = Role.VIEWER, **query: str) -> str:
     client = Client()
     client.force_login(make_user(role, runs[0].project))
     response = client.get(reverse(name), {"runs": ",".join(str(run.pk) for run in runs), **query})
@@ -39,9 +46,9 @@ def shown(runs: list[Run], name: str = "run-compare", role: Role | None = Role.V
     return response.content.decode()
 
 
-def test_two_runs_are_compared_in_words_a_plot_and_a_table(runs: list[Run]) -> None:
+def test_two_runs_are_compared_in_text_plot_and_table(runs: list[Run]) -> None:
     # correctness differs by 2, 0, 0, 3: mean 1.25, overall 1.25 / 5 x .25 = .0625
-    text = shown(runs[:2])
+    text = page_content(runs[:2])
     assert "Cannot tell. A difference of" in text
     assert "+0.062" in text
     assert "<svg" in text
@@ -49,19 +56,19 @@ def test_two_runs_are_compared_in_words_a_plot_and_a_table(runs: list[Run]) -> N
     assert "style=" not in text
 
 
-def test_three_runs_are_put_in_order_and_each_stands_beside_the_first(runs: list[Run]) -> None:
-    text = shown(runs)
+def test_three_runs_are_ordered_and_compared_with_the_first(runs: list[Run]) -> None:
+    text = page_content(runs)
     assert text.count('aria-labelledby="pair-') == 2
     assert text.index('aria-labelledby="order"') < text.index('aria-labelledby="pair-1"')
 
 
-def test_one_run_alone_asks_for_another(runs: list[Run]) -> None:
-    text = shown(runs[:1])
+def test_comparison_of_one_run_asks_for_another(runs: list[Run]) -> None:
+    text = page_content(runs[:1])
     assert "Choose at least two runs." in text
     assert text.count('name="runs"') == 3
 
 
-def test_the_boxes_of_the_form_name_runs_as_well_as_a_list_does(runs: list[Run]) -> None:
+def test_runs_may_be_given_by_checkboxes_or_list(runs: list[Run]) -> None:
     client = Client()
     client.force_login(make_user(Role.VIEWER, runs[0].project))
     response = client.get(reverse("run-compare"), {"runs": [runs[0].pk, runs[1].pk]})
@@ -69,47 +76,47 @@ def test_the_boxes_of_the_form_name_runs_as_well_as_a_list_does(runs: list[Run])
 
 
 @pytest.mark.parametrize("query", ["", "runs=", "runs=1,x", "runs=99999999", "runs=" + "9" * 40])
-def test_what_names_no_run_is_not_found(runs: list[Run], query: str) -> None:
+def test_invalid_run_ids_are_not_found(runs: list[Run], query: str) -> None:
     client = Client()
     client.force_login(make_user(Role.VIEWER, runs[0].project))
     assert client.get(f"{reverse('run-compare')}?{query}").status_code == 404
 
 
-def test_a_run_of_another_project_is_not_found(runs: list[Run]) -> None:
-    other = run_over(make_answer_set())
+def test_run_of_another_project_is_not_found(runs: list[Run]) -> None:
+    foreign_run = run_over(make_answer_set())
     client = Client()
     client.force_login(make_user(Role.VIEWER, runs[0].project))
-    assert client.get(reverse("run-compare"), {"runs": f"{runs[0].pk},{other.pk}"}).status_code == 404
+    assert client.get(reverse("run-compare"), {"runs": f"{runs[0].pk},{foreign_run.pk}"}).status_code == 404
 
 
-def test_two_answers_word_by_word_with_their_html_as_text(runs: list[Run]) -> None:
-    text = shown(runs[:2], "run-compare-answers", question="q1")
+def test_answers_are_compared_word_by_word_with_escaped_html(runs: list[Run]) -> None:
+    text = page_content(runs[:2], "run-compare-answers", question="q1")
     assert "<del>old</del><ins>&lt;b&gt;new&lt;/b&gt;</ins>" in text
     assert "<b>new</b>" not in text
 
 
-def test_whoever_has_to_rate_and_reads_a_comparison_is_recorded(runs: list[Run]) -> None:
-    person = make_user(Role.LEAD, runs[0].project)
-    make_queue(runs[1], [person], metrics=["correctness"])
+def test_exposure_of_comparison_reader_with_open_ratings_is_recorded(runs: list[Run]) -> None:
+    lead = make_user(Role.LEAD, runs[0].project)
+    make_queue(runs[1], [lead], metrics=["correctness"])
     client = Client()
-    client.force_login(person)
-    named = {"runs": f"{runs[0].pk},{runs[1].pk}"}
-    client.get(reverse("run-compare-answers"), {**named, "question": "q1"})
-    assert set(Exposure.objects.values_list("user", "scope")) == {(person.pk, "answer")}
-    client.get(reverse("run-compare"), named)
-    assert Exposure.objects.filter(user=person, scope="run").exists()
+    client.force_login(lead)
+    query = {"runs": f"{runs[0].pk},{runs[1].pk}"}
+    client.get(reverse("run-compare-answers"), {**query, "question": "q1"})
+    assert set(Exposure.objects.values_list("user", "scope")) == {(lead.pk, "answer")}
+    client.get(reverse("run-compare"), query)
+    assert Exposure.objects.filter(user=lead, scope="run").exists()
 
 
-def test_more_questions_cost_no_more_queries(
+def test_comparison_stays_within_query_limits(
     runs: list[Run], django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     with django_assert_max_num_queries(86):
-        shown(runs[:2])
+        page_content(runs[:2])
     with django_assert_max_num_queries(34):  # from then on it is kept
-        shown(runs[:2])
+        page_content(runs[:2])
 
 
-def test_the_plot_holds_the_line_at_nothing() -> None:
+def test_plot_includes_the_zero_line() -> None:
     chart = differences([Difference("a", 0.2, 0.1, 0.3, "+0.20", "0.10–0.30")])
     assert chart.ticks[0].text in {"0.0", "0.00", "−0.1", "−0.05"}
     assert float(chart.zero.rstrip("%")) < float(chart.rows[0].start.rstrip("%"))

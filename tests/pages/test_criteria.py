@@ -23,7 +23,7 @@ from evaluation.models import (
     WorkUnit,
 )
 from evaluation.models.work import EndpointQuotaLease
-from tests.evaluation.criteria.written import ENGLISH, drafted, in_force, levels_sent
+from tests.evaluation.criteria.written import ENGLISH, drafted, in_force, level_form_data
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
@@ -37,7 +37,7 @@ LIST = "admin:evaluation_criterionversion_changelist"
 HOSTILE = "{metrics} {{ 7|add:35 }} {% debug %} %(x)s <script>alert(1)</script>"
 
 
-def entered(world: World, **more: Any) -> dict[str, Any]:
+def form_data(world: World, **overrides: Any) -> dict[str, Any]:
     return {
         "project": world.project.pk,
         "name": "tone",
@@ -46,20 +46,20 @@ def entered(world: World, **more: Any) -> dict[str, Any]:
         "form": "levels",
         "direction": "higher",
         "question_ko": "알맞은 말투입니까?",
-        **levels_sent(("1", "무례함", ""), ("2", "차가움", ""), ("3", "공손함", "")),
+        **level_form_data(("1", "무례함", ""), ("2", "차가움", ""), ("3", "공손함", "")),
         "sees": ["contexts"],
         "needs": [],
         "categories": "single_hop\nmulti_hop_2",
         "offline": "relevancy",
-        **more,
+        **overrides,
     }
 
 
-def test_an_evaluator_drafts_by_a_form_and_the_same_content_is_the_same_version() -> None:
+def test_evaluator_drafts_a_criterion_and_equal_content_makes_no_new_version() -> None:
     world = make_world()
     client = world.client("evaluator")
     for _ in range(2):
-        assert client.post(reverse(ADD), entered(world)).status_code == 302
+        assert client.post(reverse(ADD), form_data(world)).status_code == 302
     version = CriterionVersion.objects.get()
     spec = version.read()
     assert (version.version, version.created_by) == (1, world.people["evaluator"])
@@ -71,24 +71,26 @@ def test_an_evaluator_drafts_by_a_form_and_the_same_content_is_the_same_version(
     assert not list(active_criteria(world.project.pk))
 
 
-def test_an_edit_starts_from_the_earlier_version_and_becomes_the_next() -> None:
+def test_edit_starts_from_earlier_version_and_becomes_the_next() -> None:
     world = make_world()
-    first = drafted(world.project, name="tone", categories=["a"], sees=["contexts", "persona"], needs=["persona"])
+    first_version = drafted(
+        world.project, name="tone", categories=["a"], sees=["contexts", "persona"], needs=["persona"]
+    )
     client = world.client("evaluator")
-    form = client.get(reverse(ADD), {"from": first.pk}).context["adminform"].form
+    form = client.get(reverse(ADD), {"from": first_version.pk}).context["adminform"].form
     values = {name: form.initial.get(name, "") for name in form.fields}
     rows = [tuple(row.values()) for row in values.pop("levels")]
     assert rows == [("1", "무례함", "Rude"), ("2", "차가움", "Cold"), ("3", "공손함", "Polite")]
-    values |= levels_sent(*rows)
+    values |= level_form_data(*rows)
     assert client.post(reverse(ADD), values).status_code == 302
     assert CriterionVersion.objects.count() == 1  # nothing was edited
     assert client.post(reverse(ADD), values | {"instruction_en": "Be fair"}).status_code == 302
-    second = CriterionVersion.objects.get(version=2)
-    assert second.read().model_dump(exclude={"en"}) == first.read().model_dump(exclude={"en"})
+    second_version = CriterionVersion.objects.get(version=2)
+    assert second_version.read().model_dump(exclude={"en"}) == first_version.read().model_dump(exclude={"en"})
 
 
 @pytest.mark.parametrize(
-    ("more", "field", "said"),
+    ("overrides", "field", "message"),
     [
         ({"name": "correctness"}, "name", "belongs to another metric"),
         ({"levels-0-key": ""}, "levels", "Level 1: write its value as a number."),
@@ -108,16 +110,18 @@ def test_an_edit_starts_from_the_earlier_version_and_becomes_the_next() -> None:
         ({"sees": ["everything"]}, "sees", "everything"),
     ],
 )
-def test_what_is_wrong_stands_beside_its_field(more: dict[str, Any], field: str, said: str) -> None:
+def test_errors_are_shown_at_their_field(overrides: dict[str, Any], field: str, message: str) -> None:
     world = make_world()
-    response = world.client("evaluator").post(reverse(ADD), entered(world, **more), headers={"accept-language": "en"})
+    response = world.client("evaluator").post(
+        reverse(ADD), form_data(world, **overrides), headers={"accept-language": "en"}
+    )
     errors = response.context["adminform"].form.errors
-    assert said in str(errors[field])
+    assert message in str(errors[field])
     assert not CriterionVersion.objects.exists()
 
 
 @pytest.mark.parametrize("person", PEOPLE)
-def test_who_may_draft_look_try_and_activate(person: str) -> None:
+def test_roles_may_draft_view_try_and_activate_as_permitted(person: str) -> None:
     world = make_world()
     version = drafted(world.project)
     client = world.client(person)
@@ -134,7 +138,7 @@ def test_who_may_draft_look_try_and_activate(person: str) -> None:
     assert (CriterionEvent.objects.filter(verb="deactivated").count() == 1) is leads
 
 
-def test_a_lead_of_another_project_neither_sees_nor_activates_it() -> None:
+def test_lead_of_another_project_neither_sees_nor_activates_criterion() -> None:
     world, foreign = make_world(), in_force(make_project())
     client = world.client("lead")
     assert client.get(reverse(CHANGE, args=[foreign.pk])).status_code == 302
@@ -150,24 +154,24 @@ def test_a_lead_of_another_project_neither_sees_nor_activates_it() -> None:
     assert own.criterion.name in client.get("/api/v1/rubrics/").content.decode()
 
 
-def test_the_actions_answer_to_post_alone() -> None:
+def test_criterion_actions_require_post() -> None:
     world = make_world()
     version = drafted(world.project)
     for action in ("activate", "deactivate", "try"):
         assert world.client("lead").get(reverse(f"admin:criterion-{action}", args=[version.pk])).status_code == 405
 
 
-def test_hostile_text_is_shown_as_text_on_the_page_and_in_the_prompt() -> None:
+def test_hostile_text_stays_text_on_page_and_in_prompt() -> None:
     world = make_world()
     texts = {**ENGLISH, "instruction": HOSTILE, "question": HOSTILE}
     version = drafted(world.project, en=texts, ko=None, title_en="<b>Tone</b>")
     client = world.client("lead")
-    asked = {"answers": world.run.answer_set_id, "judge": world.run.judges.get().judge_version_id, "do": "prompt"}
+    form_fields = {"answers": world.run.answer_set_id, "judge": world.run.judges.get().judge_version_id, "do": "prompt"}
     version_of_words = drafted(world.project, en=texts, ko=None, offline="relevancy")
-    for one in (version, version_of_words):
+    for criterion_version in (version, version_of_words):
         for response in (
-            client.get(reverse(CHANGE, args=[one.pk])),
-            client.post(reverse("admin:criterion-try", args=[one.pk]), asked),
+            client.get(reverse(CHANGE, args=[criterion_version.pk])),
+            client.post(reverse("admin:criterion-try", args=[criterion_version.pk]), form_fields),
         ):
             page = response.content.decode()
             assert "<script>alert(1)" not in page
@@ -177,14 +181,14 @@ def test_hostile_text_is_shown_as_text_on_the_page_and_in_the_prompt() -> None:
     assert HOSTILE in messages[0][1]
 
 
-def test_a_trial_asks_the_judge_and_keeps_no_score(judge_server: JudgeServer, settings: Any) -> None:
+def test_trial_calls_the_judge_and_stores_no_score(judge_server: JudgeServer, settings: Any) -> None:
     world = make_world()
     settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
     endpoint = Endpoint.objects.create(name="e", base_url=judge_server.base_url)
     judge = save_judge(world.project, "far", endpoint, model="m", language="en")
     version = drafted(world.project)
     judge_server.enqueue(actions.FAULTS["prose"] if "prose" in actions.FAULTS else actions.text("no"))
-    before = [table.objects.count() for table in (Score, WorkUnit, Attempt, Reply)]
+    row_counts = [table.objects.count() for table in (Score, WorkUnit, Attempt, Reply)]
     response = world.client("evaluator").post(
         reverse("admin:criterion-try", args=[version.pk]),
         {"answers": world.run.answer_set_id, "judge": judge.pk, "do": "trial"},
@@ -194,21 +198,19 @@ def test_a_trial_asks_the_judge_and_keeps_no_score(judge_server: JudgeServer, se
     assert (len(values), judge_server.calls) == (5, 5)
     assert values.count("failed") == 1
     assert {value for value in values if value != "failed"} <= {"1", "2", "3"}
-    assert [table.objects.count() for table in (Score, WorkUnit, Attempt, Reply)] == before
+    assert [table.objects.count() for table in (Score, WorkUnit, Attempt, Reply)] == row_counts
     event = AuditEvent.objects.get(verb="criterion.tried")
     assert (event.detail["judge"], event.detail["calls"], event.detail["cost"]) == (judge.pk, 5, None)
 
 
-def test_c1_a_trial_at_an_endpoint_that_wants_to_rest_keeps_what_came_and_calls_no_more(
-    judge_server: JudgeServer, settings: Any
-) -> None:
+def test_trial_stops_at_rate_limit_and_keeps_received_results(judge_server: JudgeServer, settings: Any) -> None:
     world = make_world()
     settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
     endpoint = Endpoint.objects.create(name="e", base_url=judge_server.base_url, max_concurrency=1)
     judge = save_judge(world.project, "far", endpoint, model="m", language="en")
     judge_server.when(lambda request: judge_server.calls == 2, actions.status(429, retry_after="300"))
 
-    def tried() -> list[str]:
+    def run_trial() -> list[str]:
         response = world.client("evaluator").post(
             reverse("admin:criterion-try", args=[drafted(world.project).pk]),
             {"answers": world.run.answer_set_id, "judge": judge.pk, "do": "trial"},
@@ -216,18 +218,18 @@ def test_c1_a_trial_at_an_endpoint_that_wants_to_rest_keeps_what_came_and_calls_
         )
         return [value for _, value, _ in response.context["page"].rows]
 
-    assert sum(value == "failed" for value in tried()) == 4
+    assert sum(value == "failed" for value in run_trial()) == 4
     assert judge_server.calls == 2
     endpoint.refresh_from_db()
     assert endpoint.cooldown_until is not None
-    assert tried() == ["failed"] * 5
+    assert run_trial() == ["failed"] * 5
     assert judge_server.calls == 2  # the second trial finds the endpoint at rest
     assert not EndpointQuotaLease.objects.exists()
     events = AuditEvent.objects.filter(verb="criterion.tried").order_by("id")
     assert [event.detail["calls"] for event in events] == [2, 0]
 
 
-def test_a_trial_with_the_baseline_says_that_it_has_no_rule() -> None:
+def test_trial_with_baseline_reports_missing_rule() -> None:
     world = make_world()
     version = drafted(world.project)
     response = world.client("evaluator").post(
@@ -236,7 +238,7 @@ def test_a_trial_with_the_baseline_says_that_it_has_no_rule() -> None:
     assert {value for _, value, _ in response.context["page"].rows} == {"not applicable"}
 
 
-def test_a_rubric_of_a_criterion_is_not_made_by_hand() -> None:
+def test_rubric_of_a_criterion_cannot_be_drafted_by_hand() -> None:
     world = make_world()
     activated = in_force(world.project)
     rubric = RubricVersion.objects.get(family=f"criterion:{activated.criterion.name}", language="en")
@@ -246,14 +248,14 @@ def test_a_rubric_of_a_criterion_is_not_made_by_hand() -> None:
     assert "made by activating" in response.content.decode()
 
 
-def test_a_criterion_that_no_person_drafted_says_so() -> None:
+def test_criterion_without_author_says_so() -> None:
     world = make_world()
     version = drafted(world.project)
     page = world.client("lead").get(reverse(CHANGE, args=[version.pk]), headers={"accept-language": "en"})
     assert ("made by", "a command; no person is known") in page.context["page"].facts
 
 
-def test_list_and_page_ask_as_often_whatever_there_is() -> None:
+def test_query_count_of_list_and_page_is_constant() -> None:
     world = make_world()
     client = world.client("lead")
     version = in_force(world.project)
@@ -261,8 +263,8 @@ def test_list_and_page_ask_as_often_whatever_there_is() -> None:
         counts = []
         for _ in range(3):
             client.get(url)
-            with CaptureQueriesContext(connection) as found:
+            with CaptureQueriesContext(connection) as queries:
                 assert client.get(url).status_code == 200
-            counts.append(len(found))
+            counts.append(len(queries))
             in_force(world.project)
         assert len(set(counts)) == 1, (url, counts)

@@ -18,6 +18,6 @@ from django.utils.translation import override
         ("en", "SHORT_DATETIME_FORMAT", "4 Mar 2026, 15:05"),
     ],
 )
-def test_dates_and_times(language: str, name: str, expected: str) -> None:
+def test_dates_and_times_follow_the_language(language: str, name: str, expected: str) -> None:
     with override(language):
         assert date_format(datetime.datetime(2026, 3, 4, 15, 5, tzinfo=datetime.UTC), name) == expected

@@ -1,5 +1,5 @@
-"""J8: runs of one answer, of one category, and judges that say one thing only, through every page and every file: each
-figure has an interval, or the reason why there is none, and nothing that is no number is ever shown."""
+"""Runs of one answer, of one category, and judges that give one value only, through every page and file: each figure
+has an interval or a reason, and no NaN or infinity is shown."""
 
 from __future__ import annotations
 
@@ -42,60 +42,62 @@ CASES: dict[str, tuple[Sequence[float], Sequence[float], int]] = {
 }
 
 
-def _kind(value: float) -> str:
+def _class_name(value: float) -> str:
     return "good" if value > 2 else "bad"
 
 
 @pytest.fixture(params=CASES)
 def run(request: pytest.FixtureRequest) -> Run:
-    """All answers in one category."""
-    judge, experts, people = CASES[request.param]
-    made = fill(run_over(answers_to(["only"] * len(judge))), judge)
-    used = made.judges.get()
-    by_judge = {"judge_version_id": used.judge_version_id, "rubric_version_id": used.rubric_version_id}
-    kind, yes = metric("kind", "class good|bad"), metric("yes", "bool")
-    for answer, value in zip(answer_rows(made), judge, strict=True):
-        score(made, answer, kind, _kind(value), **by_judge)
-        score(made, answer, yes, float(value > 2), **by_judge)
-    for person in range(people):
-        for answer, value in zip(answer_rows(made), experts, strict=True):
-            imported_rating(answer, metric("correctness"), f"e{person}", value)
-            imported_rating(answer, kind, f"e{person}", _kind(value))
-            imported_rating(answer, yes, f"e{person}", float(value > 2))
-    return made
+    """A run with all answers in one category."""
+    judge, experts, expert_count = CASES[request.param]
+    degenerate_run = fill(run_over(answers_to(["only"] * len(judge))), judge)
+    run_judge = degenerate_run.judges.get()
+    by_judge = {"judge_version_id": run_judge.judge_version_id, "rubric_version_id": run_judge.rubric_version_id}
+    class_metric, bool_metric = metric("kind", "class good|bad"), metric("yes", "bool")
+    for answer, value in zip(answer_rows(degenerate_run), judge, strict=True):
+        score(degenerate_run, answer, class_metric, _class_name(value), **by_judge)
+        score(degenerate_run, answer, bool_metric, float(value > 2), **by_judge)
+    for expert in range(expert_count):
+        for answer, value in zip(answer_rows(degenerate_run), experts, strict=True):
+            imported_rating(answer, metric("correctness"), f"e{expert}", value)
+            imported_rating(answer, class_metric, f"e{expert}", _class_name(value))
+            imported_rating(answer, bool_metric, f"e{expert}", float(value > 2))
+    return degenerate_run
 
 
-def again(run: Run) -> Run:
-    """The same judge over other answers to the same questions, with the same scores."""
+def repeat_with_other_answers(run: Run) -> Run:
+    """Score other answers to the same questions with the same judge and the same values."""
     answers = make_answer_set(run.answer_set.question_set, system="other")
     values = list(run.scores.filter(metric__name="correctness").order_by("id").values_list("value", flat=True))
     return fill(run_over(answers, judge=run.judges.get().judge_version), values)
 
 
-def pages(run: Run, other: Run) -> Iterator[tuple[str, dict[str, str]]]:
-    both = {"runs": f"{run.pk},{other.pk}"}
+def page_queries(run: Run, other_run: Run) -> Iterator[tuple[str, dict[str, str]]]:
+    comparison_query = {"runs": f"{run.pk},{other_run.pk}"}
     for name in ("run", "run-answers", "run-agreement", "run-agreement-intervals", "run-agreement-over-time"):
         yield reverse(name, args=[run.pk]), {}
     yield reverse("run-agreement", args=[run.pk]), {}  # once more, with the intervals
     yield reverse("answer", args=[answer_rows(run)[0].pk]), {}
     yield reverse("judge", args=[run.judges.get().judge_version_id]), {}
-    yield reverse("run-compare"), both
-    yield reverse("run-compare-answers"), {**both, "question": "q1"}
+    yield reverse("run-compare"), comparison_query
+    yield reverse("run-compare-answers"), {**comparison_query, "question": "q1"}
     yield from ((reverse(name), {}) for name in ("home", "run-list", "judge-list"))
     yield reverse("queue-new"), {"run": str(run.pk)}
-    for kind in REPORT_EXPORTS.names:
-        yield reverse("api-run-report", args=[run.pk]), {"format": kind}
-    gated = {"fail_under": "0.5", "max_drop": "0.1", "baseline": str(other.pk)}
+    for format_name in REPORT_EXPORTS.names:
+        yield reverse("api-run-report", args=[run.pk]), {"format": format_name}
+    gated = {"fail_under": "0.5", "max_drop": "0.1", "baseline": str(other_run.pk)}
     yield reverse("api-run-report", args=[run.pk]), {"format": "json", **gated}
     yield reverse("api-run-agreement", args=[run.pk]), {}
     yield reverse("api-run-correction", args=[run.pk]), {}
-    yield reverse("api-run-compare"), both
+    yield reverse("api-run-compare"), comparison_query
 
 
-def test_no_page_and_no_file_shows_what_is_no_number(run: Run) -> None:
+def test_pages_and_files_show_no_nan_or_infinity(run: Run) -> None:
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
-    for (address, query), language in zip(pages(run, again(run)), cycle(["ko", "en"]), strict=False):
+    for (address, query), language in zip(
+        page_queries(run, repeat_with_other_answers(run)), cycle(["ko", "en"]), strict=False
+    ):
         response = client.get(address, query, headers={"accept-language": language})
         assert response.status_code == 200, (address, query)
         body = b"".join(response.streaming_content) if response.streaming else response.content
@@ -103,47 +105,51 @@ def test_no_page_and_no_file_shows_what_is_no_number(run: Run) -> None:
             assert not NO_NUMBER.search(body.decode()), (address, query)
 
 
-def walked(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+def walk_dicts(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     if isinstance(value, dict):
         yield path, value
-        for key, part in value.items():
-            yield from walked(part, f"{path}.{key}")
+        for key, child in value.items():
+            yield from walk_dicts(child, f"{path}.{key}")
     elif isinstance(value, list):
-        for at, part in enumerate(value):
-            yield from walked(part, f"{path}.{at}")
+        for index, child in enumerate(value):
+            yield from walk_dicts(child, f"{path}.{index}")
 
 
-def test_every_figure_of_the_report_has_an_interval_or_the_reason_why_there_is_none(run: Run) -> None:
+def test_every_report_figure_has_an_interval_or_a_reason(run: Run) -> None:
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
     response = client.get(reverse("api-run-report", args=[run.pk]), {"format": "json"})
     report = json.loads(b"".join(response.streaming_content))
-    figures = [(path, one) for path, one in walked(report) if {"value", "low", "high", "target"} <= one.keys()]
+    figures = [
+        (path, figure) for path, figure in walk_dicts(report) if {"value", "low", "high", "target"} <= figure.keys()
+    ]
     assert len(figures) > 10
-    for path, one in figures:
-        if one["low"] is None or one["high"] is None:
-            assert one.get("no_interval"), path
+    for path, figure in figures:
+        if figure["low"] is None or figure["high"] is None:
+            assert figure.get("no_interval"), path
         else:
-            assert one["low"] <= one["value"] <= one["high"], path
+            assert figure["low"] <= figure["value"] <= figure["high"], path
 
 
-def test_every_statistic_has_a_value_or_a_reason_and_an_interval_or_a_reason(run: Run) -> None:
-    found = cached_agreement(run, resamples=200)
-    rated = Rating.objects.exists()
-    assert {metric for judge in found["judges"].values() for metric in judge} == (MEASURED if rated else set())
-    for judge in found["judges"].values():
+def test_every_agreement_statistic_has_value_and_interval_or_reasons(run: Run) -> None:
+    agreement = cached_agreement(run, resamples=200)
+    has_ratings = Rating.objects.exists()
+    assert {metric for judge in agreement["judges"].values() for metric in judge} == (
+        MEASURED if has_ratings else set()
+    )
+    for judge in agreement["judges"].values():
         for figures in judge.values():
-            for part in (figures, *figures.get("by_category", {}).values()):
+            for breakdown in (figures, *figures.get("by_category", {}).values()):
                 for name in STATISTIC_NAMES:
-                    if part[name] is None:
-                        assert part["undefined"].get(name), name
-                    elif part is figures:
-                        assert (name in part["intervals"]) != (f"intervals.{name}" in part["undefined"]), name
-                for name, (low, high) in part["intervals"].items():
+                    if breakdown[name] is None:
+                        assert breakdown["undefined"].get(name), name
+                    elif breakdown is figures:
+                        assert (name in breakdown["intervals"]) != (f"intervals.{name}" in breakdown["undefined"]), name
+                for name, (low, high) in breakdown["intervals"].items():
                     assert low < high, name
 
 
-def test_a_comparison_of_equal_scores_cannot_tell(run: Run) -> None:
-    (told,) = comparison_json(compare([run, again(run)]))["differences"]
-    assert told["verdict"]["judge_only"]["verdict"] == "cannot_tell"
-    assert told["verdict"]["judge_only"]["reason"] == "no_variation"
+def test_comparison_of_equal_scores_is_undecided(run: Run) -> None:
+    (difference,) = comparison_json(compare([run, repeat_with_other_answers(run)]))["differences"]
+    assert difference["verdict"]["judge_only"]["verdict"] == "cannot_tell"
+    assert difference["verdict"]["judge_only"]["reason"] == "no_variation"

@@ -18,46 +18,46 @@ from tests.factories import (
     make_scored_run,
     question_spec,
 )
-from tests.pages.browser import READ_MS, visit, wrong_with
+from tests.pages.browser import READ_MS, open_window, page_problems
 
 # the seeded share of reveals goes by the numbers of items and reviewers: they are the same whatever ran before
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True, reset_sequences=True)]
-PARTS = ("correctness", "faithfulness", "completeness", "factual_accuracy")
+METRIC_NAMES = ("correctness", "faithfulness", "completeness", "factual_accuracy")
 MOST_KEYS, MOST_REVEALS_OF_EIGHT = 5, 3
 
 
 @pytest.mark.parametrize(("language", "count"), [("en", 16), pytest.param("ko", 60, marks=pytest.mark.endurance)])
-def test_an_answer_takes_five_keys_at_most_and_the_judge_seldom_appears(
-    browser: Any, live_server: Any, language: str, count: int
-) -> None:
+def test_rating_an_answer_takes_five_keys_at_most(browser: Any, live_server: Any, language: str, count: int) -> None:
     questions = make_question_set(make_project(), [question_spec(n) for n in range(1, count + 1)])
-    parts = [{"metric": name, "weight": 0.25} for name in PARTS]
-    profile = make_profile(questions.project, {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": parts})
-    run = make_scored_run(make_answer_set(questions), [2, 3, 4], metrics=PARTS, profile=profile)
+    components = [{"metric": name, "weight": 0.25} for name in METRIC_NAMES]
+    profile = make_profile(
+        questions.project, {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": components}
+    )
+    run = make_scored_run(make_answer_set(questions), [2, 3, 4], metrics=METRIC_NAMES, profile=profile)
     queue = make_queue(run, 1, metrics=[], coverage="corrected_overall")
     random, keys, reveals = Random(8), [], []
-    with visit(browser, live_server.url, queue.members.get().reviewer, language=language) as window:
+    with open_window(browser, live_server.url, queue.members.get().reviewer, language=language) as window:
         window.open(f"/review/{queue.pk}/")
-        assert wrong_with(window, "card") == []
+        assert page_problems(window, "card") == []
         for _ in range(count):
-            here, pressed = window.path, 0
+            item_path, pressed = window.path, 0
             for _criterion in range(CRITERIA_PER_ANSWER):
                 window.page.keyboard.press(str(random.randint(1, 5)))
                 pressed += 1
             window.page.keyboard.press("Enter")
-            window.wait_to_leave(here, or_show="#reveal")
+            window.wait_to_leave(item_path, or_show="#reveal")
             reveals.append(bool(window.page.locator("#reveal").count()))
             if reveals[-1]:
-                here = window.path
+                item_path = window.path
                 window.pass_time(READ_MS)
                 window.page.keyboard.press("Enter")
-                window.wait_to_leave(here)
+                window.wait_to_leave(item_path)
             keys.append(pressed + 1 + reveals[-1])
             window.settle()
         assert window.complaints == []
     assert Assignment.objects.filter(queue=queue, submitted_at__isnull=False).count() == count
     # each answer three of the four criteria
-    counts = {name: Rating.objects.filter(metric__name=name, phase="initial").count() for name in PARTS}
-    assert counts == dict.fromkeys(PARTS, count * CRITERIA_PER_ANSWER // len(PARTS))
+    counts = {name: Rating.objects.filter(metric__name=name, phase="initial").count() for name in METRIC_NAMES}
+    assert counts == dict.fromkeys(METRIC_NAMES, count * CRITERIA_PER_ANSWER // len(METRIC_NAMES))
     assert max(keys) <= MOST_KEYS
     assert sum(reveals[:8]) <= MOST_REVEALS_OF_EIGHT

@@ -17,7 +17,7 @@ from tests.factories import (
     make_scored_run,
     question_spec,
 )
-from tests.pages.browser import PHONE, WIDE, Visit, visit, wrong_with
+from tests.pages.browser import DESKTOP, PHONE, BrowserPage, open_window, page_problems
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 SENTENCE = {
@@ -42,41 +42,41 @@ def full_queue(language: str) -> ReviewQueue:
     )
     run = make_scored_run(answers, values=[0.5, 3], metrics=["claim_support", "correctness"])
     score = Score.objects.get(run=run, metric__name="claim_support")
-    starts = [len(TABLE) + place * len(sentence) for place in range(CLAIMS)]
+    starts = [len(TABLE) + index * len(sentence) for index in range(CLAIMS)]
     Finding.objects.bulk_create(
         Finding(
-            score=score, kind="claim", position=place, text=sentence.strip(), verdict="supported",
+            score=score, kind="claim", position=index, text=sentence.strip(), verdict="supported",
             start=start, end=start + len(sentence.strip()),
         )
-        for place, start in enumerate(starts)
+        for index, start in enumerate(starts)
     )  # fmt: skip
     return make_queue(run, 1, metrics=["correctness", "claim_support"], reveal="never", guideline="Be fair.\n\n" * 30)
 
 
-def in_sight(window: Visit, what: str, height: float) -> bool:
-    """Whether the beginning of it is on the screen above the bar."""
-    box, bar = window.page.locator(what).first.bounding_box(), window.page.locator(".bar").bounding_box()
+def is_in_sight(window: BrowserPage, selector: str, height: float) -> bool:
+    """Return whether the beginning of an element is on the screen above the bar."""
+    box, bar = window.page.locator(selector).first.bounding_box(), window.page.locator(".bar").bounding_box()
     return bool(box["y"] >= 0 and box["y"] + height <= bar["y"])
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
-@pytest.mark.parametrize("size", [WIDE, PHONE, (360, 640)], ids=["laptop", "phone", "small"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE, (360, 640)], ids=["laptop", "phone", "small"])
 def test_question_answer_and_evidence_are_in_sight(
     browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:
     queue = full_queue(language)
-    with visit(browser, live_server.url, queue.members.get().reviewer, language=language, size=size) as window:
+    with open_window(browser, live_server.url, queue.members.get().reviewer, language=language, size=size) as window:
         window.open(f"/review/{queue.pk}/")
-        assert in_sight(window, "main h1", 24)
-        assert in_sight(window, ".answer", 60)
+        assert is_in_sight(window, "main h1", 24)
+        assert is_in_sight(window, ".answer", 60)
         assert window.page.locator(".answer td").count() == 2
         assert window.page.locator(".answer sup.k").count() > CLAIMS - 20  # as many as the 10,000 characters hold
-        if size == WIDE:
-            assert in_sight(window, ".ctx", 60)
+        if size == DESKTOP:
+            assert is_in_sight(window, ".ctx", 60)
             window.page.evaluate("window.scrollTo(0, 3000)")
-            assert in_sight(window, ".ctx", 60)  # stays while the answer goes by
+            assert is_in_sight(window, ".ctx", 60)  # stays while the answer goes by
         window.page.keyboard.press("3")
-        if size != WIDE:
+        if size != DESKTOP:
             assert window.page.locator(".level:visible").count() in {0, 5}
         for _ in range(11):
             window.page.keyboard.press("1")
@@ -88,22 +88,22 @@ def test_question_answer_and_evidence_are_in_sight(
         submit = window.page.locator("[data-submit]").bounding_box()
         assert submit["y"] + submit["height"] <= size[1]  # the bar does not scroll its own button away
         assert window.page.locator(".bar").bounding_box()["height"] <= size[1] / 2
-        assert wrong_with(window, "card") == []
+        assert page_problems(window, "card") == []
         assert window.complaints == []
 
 
-def test_levels_are_one_row_on_a_phone_and_the_chosen_one_is_told(browser: Any, live_server: Any) -> None:
+def test_levels_fit_one_row_on_a_phone_and_chosen_level_is_named(browser: Any, live_server: Any) -> None:
     queue = make_queue(make_scored_run(values=[3]), 1, reveal="never")
-    with visit(browser, live_server.url, queue.members.get().reviewer, size=(360, 640)) as window:
+    with open_window(browser, live_server.url, queue.members.get().reviewer, size=(360, 640)) as window:
         window.open(f"/review/{queue.pk}/")
         levels = window.page.locator("fieldset[data-metric]:not([hidden]) .level")
-        boxes = [levels.nth(place).bounding_box() for place in range(5)]
+        boxes = [levels.nth(index).bounding_box() for index in range(5)]
         assert len({round(box["y"]) for box in boxes}) == 1
         assert not window.page.get_by_role("button", name="Skip").is_visible()
         levels.nth(1).click()  # stays, so that it can be read what was chosen
-        said = window.page.locator("fieldset[data-metric]:not([hidden]) [data-chosen]")
-        assert said.is_visible()
-        assert said.inner_text() == levels.nth(1).locator("span").text_content()
+        chosen_label = window.page.locator("fieldset[data-metric]:not([hidden]) [data-chosen]")
+        assert chosen_label.is_visible()
+        assert chosen_label.inner_text() == levels.nth(1).locator("span").text_content()
         window.page.click("[data-more]")
         assert window.page.get_by_role("button", name="Skip").is_visible()
-        assert wrong_with(window, "card") == []
+        assert page_problems(window, "card") == []

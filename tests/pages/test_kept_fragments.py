@@ -1,4 +1,4 @@
-"""What the review screen renders once in a while: whatever others looked at, a page is what it would be alone."""
+"""Cached fragments of the review screen: a page is independent of the pages that others opened."""
 
 from __future__ import annotations
 
@@ -20,56 +20,63 @@ pytestmark = pytest.mark.django_db
 CHANGING = re.compile(r'(name="(?:form_key|csrfmiddlewaretoken)" value|data-lease)="\w*"')
 
 
-def english(held: Assignment) -> None:
-    held.reviewer.language = "en"
+def set_english(assignment: Assignment) -> None:
+    assignment.reviewer.language = "en"
 
 
-def korean(held: Assignment) -> None:
-    held.reviewer.language = "ko"
+def set_korean(assignment: Assignment) -> None:
+    assignment.reviewer.language = "ko"
 
 
-def other_keys(held: Assignment) -> None:
-    held.reviewer.keymap = {"skip": "KeyQ"}
+def set_other_keys(assignment: Assignment) -> None:
+    assignment.reviewer.keymap = {"skip": "KeyQ"}
 
 
-def keys_off(held: Assignment) -> None:
-    held.reviewer.keys_off = True
+def disable_keys(assignment: Assignment) -> None:
+    assignment.reviewer.keys_off = True
 
 
-def a_draft(held: Assignment) -> None:
-    save_draft(held, {"values": {"correctness": {"value": 4}}, "comment": "so far", "suggestion": ""})
+def save_a_draft(assignment: Assignment) -> None:
+    save_draft(assignment, {"values": {"correctness": {"value": 4}}, "comment": "so far", "suggestion": ""})
 
 
-def not_judged(held: Assignment) -> None:
-    why = {"cannot_judge": True, "reason_code": "not_my_field"}
-    save_draft(held, {"values": {"correctness": why}, "comment": "", "suggestion": ""})
+def save_cannot_judge_draft(assignment: Assignment) -> None:
+    verdict = {"cannot_judge": True, "reason_code": "not_my_field"}
+    save_draft(assignment, {"values": {"correctness": verdict}, "comment": "", "suggestion": ""})
 
 
-KINDS: list[Callable[[Assignment], None]] = [english, korean, other_keys, keys_off, a_draft, not_judged]
+VARIANTS: list[Callable[[Assignment], None]] = [
+    set_english,
+    set_korean,
+    set_other_keys,
+    disable_keys,
+    save_a_draft,
+    save_cannot_judge_draft,
+]
 
 
-def screen(held: Assignment) -> str:
-    """The page without what is new each time."""
+def screen(assignment: Assignment) -> str:
+    """Return the page without parts that are new each time."""
     client = Client()
-    client.force_login(held.reviewer)
-    return CHANGING.sub("", client.get(reverse("review-item", args=[held.pk])).content.decode())
+    client.force_login(assignment.reviewer)
+    return CHANGING.sub("", client.get(reverse("review-item", args=[assignment.pk])).content.decode())
 
 
-def test_a_screen_shows_nothing_of_another_persons_or_queues() -> None:
+def test_cached_fragments_leak_nothing_between_reviewers_and_queues() -> None:
     run = make_scored_run(make_answer_set(make_question_set(specs=8)))
     pages: dict[int, str] = {}
-    everyone: list[Assignment] = []
+    assignments: list[Assignment] = []
     for metrics in (["correctness", "faithfulness"], ["faithfulness"]):
-        for change in KINDS:
+        for change in VARIANTS:
             user = make_user(Role.REVIEWER, run.project)
-            held = next_assignment(make_queue(run, [user], metrics=metrics), user)
-            assert held
-            held.reviewer = user
-            change(held)
+            assignment = next_assignment(make_queue(run, [user], metrics=metrics), user)
+            assert assignment
+            assignment.reviewer = user
+            change(assignment)
             user.save()
-            everyone.append(held)
-    for held in everyone:
+            assignments.append(assignment)
+    for assignment in assignments:
         cache.clear()
-        pages[held.pk] = screen(held)
-    for held in [*everyone, *everyone]:  # the cache holds what all of them looked at
-        assert screen(held) == pages[held.pk]
+        pages[assignment.pk] = screen(assignment)
+    for assignment in [*assignments, *assignments]:  # the cache holds what all of them looked at
+        assert screen(assignment) == pages[assignment.pk]

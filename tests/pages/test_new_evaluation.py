@@ -1,5 +1,5 @@
-"""From answers to a run by web: a file with its preview, answers that are there, a system that is asked; what it takes;
-the start. Nothing is stored before a person confirms it."""
+"""Uploads of answers and runs by web: preview of a file, existing answers, collection from a system, estimates, and the
+start. Nothing is stored before a user confirms it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from evaluation.runs.creation import CollectionRequest, launch_run
 from evaluation.runs.execution import drain
 from evaluation.runs.planning import plan_run, plan_sentences
 from examples.rag_service import RagService
-from tests.evaluation.systems.asking import questions, toy_system
-from tests.evaluation.systems.conftest import asked, service
+from tests.evaluation.systems.asking import make_questions, toy_system
+from tests.evaluation.systems.conftest import rag_service, service
 from tests.factories import make_answer_set, make_project, make_question_set, make_user, question_spec
 
-__all__ = ["asked", "service"]
+__all__ = ["rag_service", "service"]
 
 pytestmark = pytest.mark.django_db
-NEW = "evaluation-new"
+UPLOAD_ROUTE = "evaluation-new"
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def client(project: Project) -> Client:
 
 
 @pytest.fixture
-def asked_about(project: Project) -> QuestionSet:
+def question_set(project: Project) -> QuestionSet:
     return make_question_set(project)
 
 
@@ -65,142 +65,151 @@ def priced(settings: Any, tmp_path: Any) -> None:
     price_table()
 
 
-def rows(asked_about: QuestionSet, **more: Any) -> list[dict[str, Any]]:
+def answer_rows(question_set: QuestionSet, **extra_fields: Any) -> list[dict[str, Any]]:
     return [
-        {"question_id": one.external_id, "answer": "Because.", "contexts": ["A passage."], "mood": "good", **more}
-        for one in asked_about.questions.order_by("position")
+        {
+            "question_id": question.external_id,
+            "answer": "Because.",
+            "contexts": ["A passage."],
+            "mood": "good",
+            **extra_fields,
+        }
+        for question in question_set.questions.order_by("position")
     ]
 
 
-def upload(client: Client, asked_about: QuestionSet, content: Any, system: str = "my-rag") -> Any:
+def upload(client: Client, question_set: QuestionSet, content: Any, system: str = "my-rag") -> Any:
     file = SimpleUploadedFile("answers.json", json.dumps(content).encode())
-    return client.post(reverse(NEW), {"questions": asked_about.pk, "system": system, "file": file})
+    return client.post(reverse(UPLOAD_ROUTE), {"questions": question_set.pk, "system": system, "file": file})
 
 
-def test_a_file_is_previewed_imported_and_leads_to_what_is_measured(client: Client, asked_about: QuestionSet) -> None:
-    found = rows(asked_about)[:-1]
-    preview = upload(client, asked_about, found).headers["Location"]
+def test_file_is_previewed_and_imported_before_the_run_form(client: Client, question_set: QuestionSet) -> None:
+    uploaded = answer_rows(question_set)[:-1]
+    preview = upload(client, question_set, uploaded).headers["Location"]
     page = client.get(preview).content.decode()
     assert not AnswerSet.objects.exists()
-    assert f"{len(found)} answers were understood." in page
+    assert f"{len(uploaded)} answers were understood." in page
     assert "Kept as metadata, without influence on any figure: mood" in page
-    assert asked_about.questions.order_by("-position")[0].external_id in page  # the one without an answer
-    twice = [client.post(f"{preview}confirm/").headers["Location"] for _ in range(2)]
+    assert question_set.questions.order_by("-position")[0].external_id in page  # the one without an answer
+    redirects = [client.post(f"{preview}confirm/").headers["Location"] for _ in range(2)]
     answers = AnswerSet.objects.get()
-    assert twice == [f"{reverse('evaluation-run')}?answers={answers.pk}"] * 2
-    assert (answers.answers.count(), answers.system_version.system.name) == (len(found), "my-rag")
-    assert client.get(preview).headers["Location"] == twice[0]
+    assert redirects == [f"{reverse('evaluation-run')}?answers={answers.pk}"] * 2
+    assert (answers.answers.count(), answers.system_version.system.name) == (len(uploaded), "my-rag")
+    assert client.get(preview).headers["Location"] == redirects[0]
 
 
-def test_what_is_wrong_with_a_file_is_said_by_its_place(client: Client, asked_about: QuestionSet) -> None:
-    response = upload(client, asked_about, [{"question_id": "nobody", "answer": "x"}])
+def test_file_errors_are_reported_with_their_place(client: Client, question_set: QuestionSet) -> None:
+    response = upload(client, question_set, [{"question_id": "nobody", "answer": "x"}])
     assert response.status_code == 400
     assert "nobody" in response.content.decode()
     assert not ImportBatch.objects.exists()
 
 
-def test_an_upload_of_questions_is_none_of_answers(client: Client, project: Project, asked_about: QuestionSet) -> None:
-    upload(client, asked_about, rows(asked_about))
+def test_answer_upload_is_not_shown_as_question_upload(
+    client: Client, project: Project, question_set: QuestionSet
+) -> None:
+    upload(client, question_set, answer_rows(question_set))
     uuid = ImportBatch.objects.get().uuid
     assert client.get(reverse("question-set-preview", args=[uuid])).status_code == 404
 
 
-def start_page(client: Client, answers: AnswerSet, **said: Any) -> Any:
-    fields = {"profile": "graphrag", "judge": "-", "repeat": 1, "token": str(uuid4()), **said}
+def post_run_form(client: Client, answers: AnswerSet, **overrides: Any) -> Any:
+    fields = {"profile": "graphrag", "judge": "-", "repeat": 1, "token": str(uuid4()), **overrides}
     return client.post(f"{reverse('evaluation-run')}?answers={answers.pk}", fields)
 
 
-def test_a_run_starts_after_its_plan_was_shown_and_once(client: Client, asked_about: QuestionSet) -> None:
-    answers = make_answer_set(asked_about)
+def test_run_starts_once_after_its_plan_was_shown(client: Client, question_set: QuestionSet) -> None:
+    answers = make_answer_set(question_set)
     token = str(uuid4())
-    shown = start_page(client, answers, token=token, start="1")
+    plan_response = post_run_form(client, answers, token=token, start="1")
     assert not Run.objects.exists()
-    assert "costs nothing" in shown.content.decode()
-    planned_for = shown.context["page"].form.digest
-    other = start_page(client, answers, token=token, start="1", planned=planned_for, judge="baseline")
-    assert other.status_code == 200  # something else was chosen meanwhile: its plan first
+    assert "costs nothing" in plan_response.content.decode()
+    planned_for = plan_response.context["page"].form.digest
+    changed_response = post_run_form(client, answers, token=token, start="1", planned=planned_for, judge="baseline")
+    assert changed_response.status_code == 200  # something else was chosen meanwhile: its plan first
     assert not Run.objects.exists()
-    started = [start_page(client, answers, token=token, start="1", planned=planned_for) for _ in range(2)]
+    responses = [post_run_form(client, answers, token=token, start="1", planned=planned_for) for _ in range(2)]
     run = Run.objects.get()
-    assert [one.headers["Location"] for one in started] == [reverse("run", args=[run.pk])] * 2
+    assert [response.headers["Location"] for response in responses] == [reverse("run", args=[run.pk])] * 2
     assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
 
 
-def test_a_profile_says_what_it_needs_and_what_this_set_lacks(client: Client, project: Project) -> None:
+def test_profile_shows_needed_and_missing_inputs(client: Client, project: Project) -> None:
     answers = make_answer_set(make_question_set(project, specs=[QuestionSpec(id="q", category="c", text="Why?")]))
     page = client.get(f"{reverse('evaluation-run')}?answers={answers.pk}").context["page"]
-    found = {one.spec.name: one for one in page.profiles}
+    profiles_by_name = {profile.spec.name: profile for profile in page.profiles}
     assert page.profiles[0].spec.name == "standard"
-    assert "expected keywords" in found["graphrag"].missing
-    assert "expected keywords" not in found["graphrag"].available
-    assert found["standard"].description.startswith("For each answer")
+    assert "expected keywords" in profiles_by_name["graphrag"].missing
+    assert "expected keywords" not in profiles_by_name["graphrag"].available
+    assert profiles_by_name["standard"].description.startswith("For each answer")
 
 
-def test_a_system_is_asked_from_the_page(client: Client, asked: RagService) -> None:
-    questioned = questions(3)
-    version = toy_system(asked, questioned)
+def test_run_form_collects_answers_from_a_system(client: Client, rag_service: RagService) -> None:
+    questioned = make_questions(3)
+    version = toy_system(rag_service, questioned)
     client.force_login(make_user(Role.EVALUATOR, questioned.project))
-    chosen = {"questions": questioned.pk, "system": version.pk, "type": "full_rag", "k": 2}
-    address = reverse("evaluation-run", query=chosen)
+    query = {"questions": questioned.pk, "system": version.pk, "type": "full_rag", "k": 2}
+    address = reverse("evaluation-run", query=query)
     fields = {"profile": "graphrag", "judge": "-", "repeat": 1, "token": str(uuid4())}
-    shown = client.post(address, fields | {"plan": "1"})
-    assert "3 questions to the system" in shown.content.decode()
-    assert (AnswerSet.objects.count(), len(asked.asked)) == (0, 0)
-    client.post(address, fields | {"start": "1", "planned": shown.context["page"].form.digest})
+    response = client.post(address, fields | {"plan": "1"})
+    assert "3 questions to the system" in response.content.decode()
+    assert (AnswerSet.objects.count(), len(rag_service.asked)) == (0, 0)
+    client.post(address, fields | {"start": "1", "planned": response.context["page"].form.digest})
     run = drain(Run.objects.get().pk, seconds=30)
-    assert (run.state, run.answer_set.k, len(asked.asked)) == (Run.State.COMPLETED, 2, 3)
+    assert (run.state, run.answer_set.k, len(rag_service.asked)) == (Run.State.COMPLETED, 2, 3)
 
 
-def test_one_question_is_tried_and_nothing_stored(client: Client, asked: RagService) -> None:
-    questioned = questions(2)
-    good, bad = toy_system(asked, questioned), toy_system(asked, questioned, "/fault/html")
+def test_trying_one_question_stores_nothing(client: Client, rag_service: RagService) -> None:
+    questioned = make_questions(2)
+    working_system, failing_system = (
+        toy_system(rag_service, questioned),
+        toy_system(rag_service, questioned, "/fault/html"),
+    )
     client.force_login(make_user(Role.EVALUATOR, questioned.project))
     fields = {"questions": questioned.pk, "type": "full_rag", "k": 2}
     address = reverse("evaluation-try")
-    assert client.get(address, fields | {"system": bad.pk}).context["form"]["k"].value() == 2
-    failed = client.post(address, fields | {"system": bad.pk})
-    assert "There is no answer" in failed.content.decode()
+    assert client.get(address, fields | {"system": failing_system.pk}).context["form"]["k"].value() == 2
+    response = client.post(address, fields | {"system": failing_system.pk})
+    assert "There is no answer" in response.content.decode()
     # Only the newest version is offered, which is what a run would ask.
-    assert client.post(address, fields | {"system": good.pk}).status_code == 400
-    fine = toy_system(asked, questioned, "/ask", timeout_seconds=2.0)
+    assert client.post(address, fields | {"system": working_system.pk}).status_code == 400
+    fine = toy_system(rag_service, questioned, "/ask", timeout_seconds=2.0)
     page = client.post(address, fields | {"system": fine.pk, "question": "How long <b>?"}).content.decode()
     assert "The system answered" in page
     assert "How long &lt;b&gt;?" in page
     assert not AnswerSet.objects.exists()
 
 
-def test_passages_alone_are_asked_for_without_a_judge(client: Client, asked: RagService) -> None:
-    questioned = questions(1)
-    version = toy_system(asked, questioned)
+def test_retrieval_only_collection_offers_no_judge(client: Client, rag_service: RagService) -> None:
+    questioned = make_questions(1)
+    version = toy_system(rag_service, questioned)
     client.force_login(make_user(Role.EVALUATOR, questioned.project))
-    chosen = {"questions": questioned.pk, "system": version.pk, "type": "retrieval_only", "k": 2}
-    page = client.get(reverse("evaluation-run", query=chosen)).context["page"]
+    query = {"questions": questioned.pk, "system": version.pk, "type": "retrieval_only", "k": 2}
+    page = client.get(reverse("evaluation-run", query=query)).context["page"]
     assert [value for value, _ in page.form.fields["judge"].choices] == ["-"]
 
 
-def test_questions_and_system_of_two_projects_are_refused(client: Client, asked: RagService) -> None:
-    ours, foreign = questions(1), questions(1)
-    version = toy_system(asked, foreign)
-    user = make_user(Role.EVALUATOR, ours.project)
-    user.grants.create(project=foreign.project, role=Role.EVALUATOR)
+def test_questions_and_system_of_different_projects_are_refused(client: Client, rag_service: RagService) -> None:
+    own_questions, foreign_questions = make_questions(1), make_questions(1)
+    version = toy_system(rag_service, foreign_questions)
+    user = make_user(Role.EVALUATOR, own_questions.project)
+    user.grants.create(project=foreign_questions.project, role=Role.EVALUATOR)
     client.force_login(user)
-    chosen = {"questions": ours.pk, "system": version.pk, "type": "full_rag", "k": 2}
-    response = client.get(reverse("evaluation-run", query=chosen))
+    query = {"questions": own_questions.pk, "system": version.pk, "type": "full_rag", "k": 2}
+    response = client.get(reverse("evaluation-run", query=query))
     assert response.status_code == 400
     assert "another project" in response.content.decode()
 
 
-def test_nothing_of_other_projects_is_offered_or_taken(client: Client, asked_about: QuestionSet) -> None:
+def test_other_projects_are_neither_offered_nor_accepted(client: Client, question_set: QuestionSet) -> None:
     foreign = make_answer_set(make_question_set(make_project()))
-    page = client.get(reverse(NEW)).content.decode()
+    page = client.get(reverse(UPLOAD_ROUTE)).content.decode()
     assert foreign.question_set.name not in page
-    assert upload(client, foreign.question_set, rows(foreign.question_set)).status_code == 400
+    assert upload(client, foreign.question_set, answer_rows(foreign.question_set)).status_code == 400
     assert client.get(f"{reverse('evaluation-run')}?answers={foreign.pk}").status_code == 404
 
 
-def test_without_a_name_the_default_judges_the_only_one_or_nobody_by_chance(
-    project: Project, endpoint: Endpoint
-) -> None:
+def test_default_judge_is_used_and_ambiguity_is_an_error(project: Project, endpoint: Endpoint) -> None:
     assert judge_row(project).is_baseline
     save_judge(project, "first", endpoint, model="m", language="en")
     assert default_judge(project) == "first"
@@ -213,67 +222,63 @@ def test_without_a_name_the_default_judges_the_only_one_or_nobody_by_chance(
     assert judge_row(project).is_baseline
 
 
-def test_the_form_preselects_the_default_and_asks_where_there_is_none(
-    client: Client, project: Project, endpoint: Endpoint, asked_about: QuestionSet
+def test_form_preselects_default_judge_or_requires_a_choice(
+    client: Client, project: Project, endpoint: Endpoint, question_set: QuestionSet
 ) -> None:
-    answers = make_answer_set(asked_about)
+    answers = make_answer_set(question_set)
     for name in ("first", "second"):
         save_judge(project, name, endpoint, model=name, language="en")
     address = f"{reverse('evaluation-run')}?answers={answers.pk}"
     assert client.get(address).context["page"].form["judge"].initial == ""
-    assert start_page(client, answers, judge="", plan="1").status_code == 400
+    assert post_run_form(client, answers, judge="", plan="1").status_code == 400
     Project.objects.filter(pk=project.pk).update(default_judge="second")
     assert client.get(address).context["page"].form["judge"].initial == "second"
 
 
 @pytest.mark.parametrize(("default", "selected"), [("", "standard"), ("graphrag", "graphrag"), ("ragas", "ragas")])
-def test_the_form_lists_and_selects_the_default_profile_first(
-    client: Client, project: Project, asked_about: QuestionSet, default: str, selected: str
+def test_form_lists_and_selects_default_profile_first(
+    client: Client, project: Project, question_set: QuestionSet, default: str, selected: str
 ) -> None:
     Project.objects.filter(pk=project.pk).update(default_profile=default)
-    page = client.get(f"{reverse('evaluation-run')}?answers={make_answer_set(asked_about).pk}").context["page"]
+    page = client.get(f"{reverse('evaluation-run')}?answers={make_answer_set(question_set).pk}").context["page"]
     assert page.form["profile"].initial == selected
     assert page.profiles[0].spec.name == selected
 
 
 @pytest.mark.usefixtures("priced")
-def test_the_plan_tells_calls_tokens_money_and_time(
-    project: Project, endpoint: Endpoint, asked_about: QuestionSet
-) -> None:
+def test_plan_shows_calls_tokens_cost_and_time(project: Project, endpoint: Endpoint, question_set: QuestionSet) -> None:
     save_judge(project, "first", endpoint, model="m", language="en")
-    answers = make_answer_set(asked_about)
-    wanted = RunSpec(profile="graphrag", judge="first", baseline=False)
-    plan = plan_run(answers, wanted, None)
+    answers = make_answer_set(question_set)
+    run_spec = RunSpec(profile="graphrag", judge="first", baseline=False)
+    plan = plan_run(answers, run_spec, None)
     assert not Run.objects.exists()
     (calls,) = plan.paid
-    assert (plan.answers, calls.measured, calls.seconds) == (asked_about.questions.count(), False, None)
+    assert (plan.answers, calls.measured, calls.seconds) == (question_set.questions.count(), False, None)
     assert calls.tokens_out == 300 * calls.calls  # what a reply is taken for that nobody has seen
     assert calls.tokens_in > 100 * calls.calls  # the prompts hold the rubric
     assert plan.cost == Decimal(calls.tokens_in + 2 * calls.tokens_out) / 1_000_000
 
-    remember(answers, wanted, tokens_in=1000, tokens_out=50, elapsed_seconds=2.0)
-    plan = plan_run(answers, wanted, None)
+    record_call(answers, run_spec, tokens_in=1000, tokens_out=50, elapsed_seconds=2.0)
+    plan = plan_run(answers, run_spec, None)
     (calls,) = plan.paid
-    judged = plan.calls
-    assert (calls.measured, calls.tokens_in, calls.tokens_out) == (True, 1000 * judged, 50 * judged)
-    assert calls.seconds == 2.0 * -(-judged // 4)  # four calls at a time
+    call_count = plan.calls
+    assert (calls.measured, calls.tokens_in, calls.tokens_out) == (True, 1000 * call_count, 50 * call_count)
+    assert calls.seconds == 2.0 * -(-call_count // 4)  # four calls at a time
     Endpoint.objects.update(requests_per_minute=1)
-    assert plan_run(answers, wanted, None).seconds == 60.0 * judged
+    assert plan_run(answers, run_spec, None).seconds == 60.0 * call_count
 
 
 @pytest.mark.usefixtures("priced")
-def test_the_plan_tells_between_what_the_cost_will_likely_be(
-    project: Project, endpoint: Endpoint, asked_about: QuestionSet
-) -> None:
+def test_plan_shows_cost_interval(project: Project, endpoint: Endpoint, question_set: QuestionSet) -> None:
     save_judge(project, "first", endpoint, model="m", language="en")
-    answers = make_answer_set(asked_about)
-    wanted = RunSpec(profile="graphrag", judge="first", baseline=False)
-    remember(answers, wanted, tokens_in=1000, tokens_out=50)
-    plan = plan_run(answers, wanted, None)
+    answers = make_answer_set(question_set)
+    run_spec = RunSpec(profile="graphrag", judge="first", baseline=False)
+    record_call(answers, run_spec, tokens_in=1000, tokens_out=50)
+    plan = plan_run(answers, run_spec, None)
     assert plan.cost is not None  # a single reply tells nothing of how they differ: a third either way
     assert plan.cost_high == pytest.approx(plan.cost * 4 / 3)
-    remember(answers, wanted, tokens_in=1400, tokens_out=50)
-    plan = plan_run(answers, wanted, None)
+    record_call(answers, run_spec, tokens_in=1400, tokens_out=50)
+    plan = plan_run(answers, run_spec, None)
     (calls,) = plan.paid
     # 1,050 and 1,450 tokens: mean 1,250, standard deviation 282.84
     assert calls.spread == pytest.approx(1.96 * 282.84 / 1250 * (1 / 2 + 1 / calls.calls) ** 0.5, rel=1e-4)
@@ -284,57 +289,61 @@ def test_the_plan_tells_between_what_the_cost_will_likely_be(
     assert " to " in plan_sentences(plan)[1]
 
 
-def remember(answers: AnswerSet, wanted: RunSpec, **reply: Any) -> None:
-    """One call of an earlier run like this."""
-    run = launch_run(answers, wanted, None)
+def record_call(answers: AnswerSet, run_spec: RunSpec, **reply: Any) -> None:
+    """Store one call of an earlier run with this specification."""
+    run = launch_run(answers, run_spec, None)
     unit = WorkUnit.objects.filter(run=run, kind="judge").earliest("pk")
     attempt = Attempt.objects.create(unit=unit, fence=1, round=0, number=1)
     Reply.objects.create(attempt=attempt, outcome="ok", **reply)
 
 
-def test_asking_takes_as_long_as_the_system_took_before(asked: RagService) -> None:
-    questioned = questions(3)
-    version = toy_system(asked, questioned)
-    source, wanted = (
+def test_collection_time_is_estimated_from_earlier_latency(rag_service: RagService) -> None:
+    questioned = make_questions(3)
+    version = toy_system(rag_service, questioned)
+    source, run_spec = (
         CollectionRequest(question_set=questioned, version=version),
         RunSpec(profile="graphrag", judge=None),
     )
-    assert plan_run(source, wanted, None).seconds is None
-    earlier = make_answer_set(questioned)
-    earlier.system_version = version
-    earlier.save()
-    earlier.answers.model.objects.create(
-        answer_set=earlier, question=questioned.questions.earliest("pk"), sample=7, status="ok", latency_seconds=4.0
+    assert plan_run(source, run_spec, None).seconds is None
+    earlier_answers = make_answer_set(questioned)
+    earlier_answers.system_version = version
+    earlier_answers.save()
+    earlier_answers.answers.model.objects.create(
+        answer_set=earlier_answers,
+        question=questioned.questions.earliest("pk"),
+        sample=7,
+        status="ok",
+        latency_seconds=4.0,
     )
     version.system.max_concurrency = 2
     version.system.save()
-    assert plan_run(source, wanted, None).questions == 3
-    assert plan_run(source, wanted, None).seconds == pytest.approx(4.25)  # 2 rounds of two × 2.125 s
+    assert plan_run(source, run_spec, None).questions == 3
+    assert plan_run(source, run_spec, None).seconds == pytest.approx(4.25)  # 2 rounds of two × 2.125 s
 
 
-def test_runs_are_steered_from_the_back_office(project: Project, asked_about: QuestionSet) -> None:
+def test_back_office_actions_control_own_runs_only(project: Project, question_set: QuestionSet) -> None:
     lead, foreign = Client(headers={"accept-language": "en"}), make_answer_set()
     lead.force_login(make_user(Role.LEAD, project))
-    mine = launch_run(make_answer_set(asked_about), RunSpec(profile="graphrag", judge=None), None)
-    other = launch_run(foreign, RunSpec(profile="graphrag", judge=None), None)
-    chosen = {"action": "pause", "_selected_action": [mine.pk, other.pk]}
-    lead.post(reverse("admin:evaluation_run_changelist"), chosen)
-    mine.refresh_from_db()
-    other.refresh_from_db()
-    assert (mine.state, other.state) == (Run.State.PAUSED, Run.State.RUNNING)
+    own_run = launch_run(make_answer_set(question_set), RunSpec(profile="graphrag", judge=None), None)
+    foreign_run = launch_run(foreign, RunSpec(profile="graphrag", judge=None), None)
+    action_data = {"action": "pause", "_selected_action": [own_run.pk, foreign_run.pk]}
+    lead.post(reverse("admin:evaluation_run_changelist"), action_data)
+    own_run.refresh_from_db()
+    foreign_run.refresh_from_db()
+    assert (own_run.state, foreign_run.state) == (Run.State.PAUSED, Run.State.RUNNING)
     for model in ("run", "answerset"):
-        assert lead.get(reverse(f"admin:evaluation_{model}_add")).headers["Location"] == reverse(NEW)
+        assert lead.get(reverse(f"admin:evaluation_{model}_add")).headers["Location"] == reverse(UPLOAD_ROUTE)
     viewer = Client()
     viewer.force_login(make_user(Role.VIEWER, project))
-    assert viewer.post(reverse("admin:evaluation_run_changelist"), chosen | {"action": "resume"}).status_code in {
+    assert viewer.post(reverse("admin:evaluation_run_changelist"), action_data | {"action": "resume"}).status_code in {
         302,
         403,
     }
-    mine.refresh_from_db()
-    assert mine.state == Run.State.PAUSED
+    own_run.refresh_from_db()
+    assert own_run.state == Run.State.PAUSED
 
 
-def test_reasons_come_in_the_language_of_the_questions_unless_another_is_chosen(
+def test_reason_language_defaults_to_language_of_questions(
     client: Client, project: Project, endpoint: Endpoint
 ) -> None:
     save_judge(project, "gpt", endpoint, model="m", language="en")
@@ -344,26 +353,28 @@ def test_reasons_come_in_the_language_of_the_questions_unless_another_is_chosen(
     assert page.form["language"].initial == "ko"
     assert page.form.fields["judge"].initial == "gpt"
     for language in ("ko", "en"):
-        shown = start_page(client, answers, judge="gpt", language=language, token=str(uuid4()))
-        assert shown.context["page"].form.spec.language == language
-    run = launch_run(answers, shown.context["page"].form.spec, None)
+        response = post_run_form(client, answers, judge="gpt", language=language, token=str(uuid4()))
+        assert response.context["page"].form.spec.language == language
+    run = launch_run(answers, response.context["page"].form.spec, None)
     assert set(run.judges.values_list("rubric_version__language", flat=True)) == {"en"}
 
 
-def test_the_preview_asks_where_no_passage_is_one_that_should_be_found(client: Client, project: Project) -> None:
-    asked_about = make_question_set(project, [question_spec(1, ground_truth_chunk_ids=("guide-1",))])
-    page = upload(client, asked_about, rows(asked_about, contexts=[{"id": "Guide 1", "text": "A guide."}]))
+def test_preview_warns_when_no_passage_id_matches(client: Client, project: Project) -> None:
+    question_set = make_question_set(project, [question_spec(1, ground_truth_chunk_ids=("guide-1",))])
+    page = upload(client, question_set, answer_rows(question_set, contexts=[{"id": "Guide 1", "text": "A guide."}]))
     preview = client.get(page.headers["Location"]).content.decode()
     assert "The file has: Guide 1. The questions have: guide-1." in preview
     client.post(f"{page.headers['Location']}confirm/")
     assert AnswerSet.objects.get().answers.count() == 1  # the person saw it and confirmed
 
 
-def test_the_offline_baseline_is_no_judge_call(project: Project, endpoint: Endpoint, asked_about: QuestionSet) -> None:
+def test_offline_baseline_makes_no_judge_call(project: Project, endpoint: Endpoint, question_set: QuestionSet) -> None:
     save_judge(project, "first", endpoint, model="m", language="en")
-    answers = make_answer_set(asked_about)
-    alone = plan_run(answers, RunSpec(profile="graphrag", judge="first", baseline=False), None)
-    both = plan_run(answers, RunSpec(profile="graphrag", judge="first", baseline=True), None)
-    assert both.units > alone.units
-    assert both.calls == alone.calls == sum(one.calls for one in both.paid)
+    answers = make_answer_set(question_set)
+    plan_without_baseline = plan_run(answers, RunSpec(profile="graphrag", judge="first", baseline=False), None)
+    plan_with_baseline = plan_run(answers, RunSpec(profile="graphrag", judge="first", baseline=True), None)
+    assert plan_with_baseline.units > plan_without_baseline.units
+    assert (
+        plan_with_baseline.calls == plan_without_baseline.calls == sum(paid.calls for paid in plan_with_baseline.paid)
+    )
     assert plan_run(answers, RunSpec(profile="graphrag", judge="baseline"), None).calls == 0

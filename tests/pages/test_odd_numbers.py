@@ -1,4 +1,4 @@
-"""Numbers nobody would type, in addresses and forms: refused or passed over, never a failing page."""
+"""Unusual numbers in addresses and forms are refused or ignored; no page fails."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def world() -> World:
     return make_world()
 
 
-def test_only_short_runs_of_ascii_digits_are_whole_numbers() -> None:
-    assert [parse_int(one) for one in (*ODD, "", " 1")] == [None] * 9
+def test_parse_int_accepts_only_short_ascii_digits() -> None:
+    assert [parse_int(text) for text in (*ODD, "", " 1")] == [None] * 9
     assert parse_int("007") == 7
     assert parse_int("9" * 18) == 10**18 - 1
     assert parse_int("9" * 19) is None  # might be beyond 64 bits
-    assert [parse_int(one, 2) for one in ("12", "123")] == [12, None]
+    assert [parse_int(text, 2) for text in ("12", "123")] == [12, None]
 
 
 @pytest.mark.parametrize("odd", first_fast([odd for odd in ODD if odd != NUL], 2))  # which no view sees
-def test_addresses_with_odd_numbers_lead_nowhere(world: World, odd: str) -> None:
+def test_addresses_with_odd_numbers_are_not_found(world: World, odd: str) -> None:
     lead = world.client("lead")
-    asked = [
+    paths = [
         (lead, reverse("queue-new"), "run", 404),
         (lead, reverse("queue-preview"), "run", 404),
         (lead, reverse("answer", args=[world.answer.pk]), "run", 404),
@@ -41,7 +41,7 @@ def test_addresses_with_odd_numbers_lead_nowhere(world: World, odd: str) -> None
         (lead, reverse("question-set", args=[world.question_set.pk]), "page", 200),
         (lead, reverse("queue-items", args=[world.queue.pk]), "page", 200),
     ]
-    for client, address, field, status in asked:
+    for client, address, field, status in paths:
         assert client.get(address, {field: odd}).status_code == status, address
 
 
@@ -50,34 +50,34 @@ def test_forms_with_odd_numbers_are_refused(world: World, odd: str) -> None:
     lead = world.client("lead")
     override = reverse("answer-override", args=[world.answer.pk])
     assert lead.post(override, {"metric": odd, "reason": "r"}).status_code == 404
-    decide = reverse("adjudication-decide", args=[world.raised.assignment.item_id])
-    said = {"value:correctness": "3", "seen:correctness": odd, "reason": "r"}
-    assert lead.post(decide, said).status_code == 409
+    decide = reverse("adjudication-decide", args=[world.escalation.assignment.item_id])
+    form_data = {"value:correctness": "3", "seen:correctness": odd, "reason": "r"}
+    assert lead.post(decide, form_data).status_code == 409
 
 
 @pytest.mark.parametrize("odd", ["nan", "inf", "-inf", "1e999", HUGE])
-def test_a_draft_keeps_what_else_was_entered_beside_a_number_that_is_none(world: World, odd: str) -> None:
-    client, kept = world.client("member"), reverse("review-draft", args=[world.assignment.pk])
-    said = {"value:correctness": odd, "value:faithfulness": "4", "comment": "as far as I got"}
-    assert client.post(kept, said).status_code == 204
+def test_draft_keeps_valid_fields_beside_an_invalid_number(world: World, odd: str) -> None:
+    client, draft_address = world.client("member"), reverse("review-draft", args=[world.assignment.pk])
+    form_data = {"value:correctness": odd, "value:faithfulness": "4", "comment": "as far as I got"}
+    assert client.post(draft_address, form_data).status_code == 204
     payload = Draft.objects.get(assignment=world.assignment).payload
     assert payload["comment"] == "as far as I got"
     assert payload["values"]["correctness"]["value"] is None
     assert payload["values"]["faithfulness"]["value"] == 4
-    refused = client.post(reverse("review-submit", args=[world.assignment.pk]), {**said, "form_key": "k"})
-    assert refused.status_code == 409
-    assert "as far as I got" in refused.content.decode()
+    response = client.post(reverse("review-submit", args=[world.assignment.pk]), {**form_data, "form_key": "k"})
+    assert response.status_code == 409
+    assert "as far as I got" in response.content.decode()
 
 
-def test_a_time_looked_beyond_all_numbers_is_no_time(world: World) -> None:
-    said = {"value:correctness": "3", "value:faithfulness": "4", "form_key": "k", "active_ms": HUGE}
+def test_huge_active_time_is_ignored(world: World) -> None:
+    form_data = {"value:correctness": "3", "value:faithfulness": "4", "form_key": "k", "active_ms": HUGE}
     client = world.client("member")
-    assert client.post(reverse("review-submit", args=[world.assignment.pk]), said).status_code == 302
+    assert client.post(reverse("review-submit", args=[world.assignment.pk]), form_data).status_code == 302
     assert {row.active_ms for row in world.assignment.ratings.all()} == {None}
 
 
 @pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00+14:00", "²", "2030-02-30T10:00"])
-def test_a_deadline_that_no_calendar_holds_is_refused(world: World, moment: str) -> None:
+def test_impossible_deadline_is_refused(world: World, moment: str) -> None:
     address = reverse("queue-deadline", args=[world.queue.pk])
     assert world.client("lead").post(address, {"deadline": moment}).status_code == 409
     assert ReviewQueue.objects.get(pk=world.queue.pk).deadline is None

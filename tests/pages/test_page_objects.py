@@ -1,4 +1,4 @@
-"""What a page has beside rows is one frozen object, and its template asks for nothing that is not there."""
+"""Each page's context holds one frozen object besides rows, and templates use no undefined variable."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from tests.access_rules import PAGES
 from tests.examples import first_fast
 from tests.factories import make_scored_run, make_units
 from tests.installed import merged
-from tests.pages.markup import unsafe
+from tests.pages.markup import unsafe_markup
 from tests.pages.world import World, make_world
 from tests.test_access_matrix import QUERIES, address, routes
 
 pytestmark = pytest.mark.django_db
 NOT_OURS = {"login", "favicon"}  # a form of Django's, a file
 
-PAGE_RULES = {**PAGES, **{rule: who for rule, who in merged("RULES").items() if not rule[1].startswith("api-")}}
+ROLE_OUTCOMES = {
+    **PAGES,
+    **{rule: outcomes for rule, outcomes in merged("RULES").items() if not rule[1].startswith("api-")},
+}
 
 
 @pytest.fixture
@@ -33,29 +36,29 @@ def strict(settings: Any) -> None:
     settings.TEMPLATES = templates
 
 
-def opened(world: World) -> list[tuple[str, str, Any]]:
-    """Every page that opens with a GET, as the person who sees most of it."""
-    found = []
+def open_pages(world: World) -> list[tuple[str, str, Any]]:
+    """Open every page that answers a GET, as the roles that see most pages."""
+    responses = []
     for route in routes():
         name = str(route.name)
-        if ("GET", name) not in PAGE_RULES:
+        if ("GET", name) not in ROLE_OUTCOMES:
             continue
-        for person in ("lead", "member"):
-            response = world.client(person).get(
+        for username in ("lead", "member"):
+            response = world.client(username).get(
                 address(world, name, str(route.pattern)), QUERIES.get(name, lambda w: {})(world)
             )
             if response.status_code == 200 and not response.streaming:  # an export is a file
-                found.append((name, person, response))
-    return found
+                responses.append((name, username, response))
+    return responses
 
 
-def test_every_page_keeps_to_the_policy_has_a_frozen_object_and_no_variable_without_value(strict: None) -> None:
+def test_pages_follow_policy_and_use_frozen_objects_without_undefined_variables(strict: None) -> None:
     objects = 0
-    for name, person, response in opened(make_world()):
+    for name, username, response in open_pages(make_world()):
         policy = response.headers["Content-Security-Policy"]
-        assert "unsafe" not in policy, (name, person)
+        assert "unsafe" not in policy, (name, username)
         assert "default-src 'none'" in policy
-        assert unsafe(response.content.decode()) == [], (name, person)
+        assert unsafe_markup(response.content.decode()) == [], (name, username)
         if name in NOT_OURS or response.context is None:  # a file
             continue
         page = response.context.get("page")
@@ -63,12 +66,12 @@ def test_every_page_keeps_to_the_policy_has_a_frozen_object_and_no_variable_with
             assert dataclasses.is_dataclass(page), name
             assert type(page).__dataclass_params__.frozen, name  # type: ignore[attr-defined]
             objects += 1
-        assert "NO SUCH VARIABLE" not in response.content.decode(), (name, person)
+        assert "NO SUCH VARIABLE" not in response.content.decode(), (name, username)
     assert objects > 10
 
 
 @pytest.mark.parametrize("state", first_fast([state.value for state in Run.State], 3))
-def test_the_run_page_is_whole_in_every_state(strict: None, state: str) -> None:
+def test_run_page_renders_in_every_state(strict: None, state: str) -> None:
     world = make_world()
     run = make_scored_run(world.run.answer_set, [1, None, 3], profile=profile_row(world.project, "graphrag"))
     make_units(run, 2)
@@ -79,9 +82,9 @@ def test_the_run_page_is_whole_in_every_state(strict: None, state: str) -> None:
         assert "NO SUCH VARIABLE" not in page.content.decode(), name
 
 
-def test_errors_have_pages_of_their_own() -> None:
+def test_error_pages_are_custom() -> None:
     client = make_world().client("viewer")
     client.raise_request_exception = False
     assert "There is nothing here" in client.get("/nowhere/").content.decode()
-    refused = client.get(reverse("question-set-upload"))
-    assert (refused.status_code, "Your roles do not allow this" in refused.content.decode()) == (403, True)
+    response = client.get(reverse("question-set-upload"))
+    assert (response.status_code, "Your roles do not allow this" in response.content.decode()) == (403, True)

@@ -16,10 +16,10 @@ from tests.factories import make_user
 from tests.pages.world import make_world
 
 pytestmark = pytest.mark.django_db
-NEW = "correct horse battery"
+NEW_PASSWORD = "correct horse battery"
 
 
-def choose(client: Client, link: str, password: str = NEW) -> str:
+def choose_password(client: Client, link: str, password: str = NEW_PASSWORD) -> str:
     """Open the link and choose the password; where that leads."""
     form = client.get(link, follow=True)
     if not form.context["validlink"]:
@@ -28,7 +28,7 @@ def choose(client: Client, link: str, password: str = NEW) -> str:
     return answer.headers.get("Location", "again")
 
 
-def test_a_new_person_chooses_a_password_by_a_link_that_works_once() -> None:
+def test_new_user_sets_password_by_single_use_link() -> None:
     world = make_world()
     page = (
         world.client("admin")
@@ -39,50 +39,52 @@ def test_a_new_person_chooses_a_password_by_a_link_that_works_once() -> None:
     lee = User.objects.get(username="lee")
     assert not lee.has_usable_password()
     client = Client()
-    assert choose(client, link) == "/"
+    assert choose_password(client, link) == "/"
     assert client.get("/account/").status_code == 200  # logged in
-    assert choose(Client(), link) == "refused"
-    assert Client().post("/login/", {"username": "lee", "password": NEW}).status_code == 302
+    assert choose_password(Client(), link) == "refused"
+    assert Client().post("/login/", {"username": "lee", "password": NEW_PASSWORD}).status_code == 302
     verbs = AuditEvent.objects.values_list("verb", flat=True)
     assert {"password.link_made", "password.chosen"} <= set(verbs)
 
 
-def test_a_weak_password_is_refused_and_the_link_still_works() -> None:
+def test_weak_password_is_refused_and_link_stays_valid() -> None:
     lee, client = make_user(), Client()
     link = password_link(lee)
-    assert choose(client, link, "12345678") == "again"
-    assert choose(client, link) == "/"
+    assert choose_password(client, link, "12345678") == "again"
+    assert choose_password(client, link) == "/"
 
 
-def test_a_link_is_too_old_after_three_days(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_password_link_expires_after_three_days(monkeypatch: pytest.MonkeyPatch) -> None:
     link = password_link(make_user())
-    later = timezone.localtime().replace(tzinfo=None) + timedelta(days=3, minutes=1)
-    monkeypatch.setattr("django.contrib.auth.tokens.PasswordResetTokenGenerator._now", lambda _: later)
-    assert choose(Client(), link) == "refused"
+    expiry = timezone.localtime().replace(tzinfo=None) + timedelta(days=3, minutes=1)
+    monkeypatch.setattr("django.contrib.auth.tokens.PasswordResetTokenGenerator._now", lambda _: expiry)
+    assert choose_password(Client(), link) == "refused"
 
 
-def test_changing_the_own_password_ends_the_other_sessions() -> None:
+def test_password_change_ends_other_sessions() -> None:
     kim = make_user(Role.VIEWER, username="kim")
-    here, there = Client(), Client()
-    for client in (here, there):
+    current, other_client = Client(), Client()
+    for client in (current, other_client):
         client.post("/login/", {"username": "kim", "password": "a good password"})
-    fields = {"old_password": "a good password", "new_password1": NEW, "new_password2": NEW}
-    assert here.post("/account/", fields).headers["Location"] == "/account/"
-    assert here.get("/account/").status_code == 200
-    assert there.get("/account/").status_code == 302
+    fields = {"old_password": "a good password", "new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
+    assert current.post("/account/", fields).headers["Location"] == "/account/"
+    assert current.get("/account/").status_code == 200
+    assert other_client.get("/account/").status_code == 302
     assert AuditEvent.objects.get(verb="password.changed").actor == kim
 
 
-def test_a_wrong_old_password_changes_nothing() -> None:
+def test_wrong_old_password_changes_nothing() -> None:
     client = Client()
     client.force_login(make_user(Role.VIEWER))
-    answer = client.post("/account/", {"old_password": "no", "new_password1": NEW, "new_password2": NEW})
+    answer = client.post(
+        "/account/", {"old_password": "no", "new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
+    )
     assert "old_password" in answer.context["form"].errors
 
 
-def test_links_are_made_for_whom_one_may_change_alone() -> None:
+def test_password_links_need_permission_to_change_the_user() -> None:
     world = make_world()
-    boss = User.objects.create_superuser("boss", password=NEW)
+    boss = User.objects.create_superuser("boss", password=NEW_PASSWORD)
     bot = make_user(Role.VIEWER, world.project, is_service=True)
     admin = world.client("admin")
     mate = reverse("admin:person-link", args=[world.people["viewer"].pk])

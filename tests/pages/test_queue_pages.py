@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evaluation.core.roles import Role
 from review.evidence.rating_input import RatingInput
 from review.models import Draw, Exposure, FrameMember, ReviewQueue
-from review.models.queue_spec import ASKED_SETTINGS
+from review.models.queue_spec import CONFIGURABLE_SETTINGS
 from review.queues.distribution import parse_tag_lines
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
@@ -29,7 +29,7 @@ def world() -> World:
     return make_world()
 
 
-def form(world: World, **fields: object) -> dict[str, object]:
+def queue_form(world: World, **fields: object) -> dict[str, object]:
     return {
         "run": world.run.pk, "name": "", "strategy": "uniform", "size": 4, "metrics": ["correctness"],
         "reviewers": [world.people["member"].pk, world.people["outsider"].pk], "reviews_needed": 1, "mode": "blind",
@@ -39,18 +39,18 @@ def form(world: World, **fields: object) -> dict[str, object]:
     } | fields  # fmt: skip
 
 
-def test_the_form_shows_five_fields_and_unfolds_the_rest(world: World) -> None:
+def test_form_shows_five_fields_and_folds_the_others(world: World) -> None:
     page = world.client("lead").get(f"{reverse('queue-new')}?run={world.run.pk}").content.decode()
-    asked = page.split('id="queue-form"')[1].split("</section>")[0]
-    shown = re.sub(r"<details.*?</details>", "", asked, flags=re.DOTALL)
-    unfolds = set(re.findall(r' name="(\w+)"', asked)) - set(re.findall(r' name="(\w+)"', shown))
+    form_markup = page.split('id="queue-form"')[1].split("</section>")[0]
+    unfolded_markup = re.sub(r"<details.*?</details>", "", form_markup, flags=re.DOTALL)
+    unfolds = set(re.findall(r' name="(\w+)"', form_markup)) - set(re.findall(r' name="(\w+)"', unfolded_markup))
     five = {"coverage", "strategy", "size", "reviewers", "reviews_needed"}
-    assert set(re.findall(r' name="(\w+)"', shown)) - {"csrfmiddlewaretoken", "run"} == five
-    assert {one.input_name for one in ASKED_SETTINGS if one.form} <= five | unfolds
+    assert set(re.findall(r' name="(\w+)"', unfolded_markup)) - {"csrfmiddlewaretoken", "run"} == five
+    assert {setting.input_name for setting in CONFIGURABLE_SETTINGS if setting.form} <= five | unfolds
 
 
-def test_a_queue_is_made_with_its_draw(world: World) -> None:
-    response = world.client("lead").post(reverse("queue-new"), form(world))
+def test_queue_is_created_with_its_draw(world: World) -> None:
+    response = world.client("lead").post(reverse("queue-new"), queue_form(world))
     queue = ReviewQueue.objects.latest("pk")
     assert response.headers["Location"] == reverse("queue", args=[queue.pk])
     assert (queue.guideline, queue.hide_system, queue.items.count()) == ("Be fair.", True, 4)
@@ -62,41 +62,43 @@ def test_a_queue_is_made_with_its_draw(world: World) -> None:
     }
 
 
-def test_more_reviewers_an_answer_than_people_is_refused_with_the_form_kept(world: World) -> None:
-    response = world.client("lead").post(reverse("queue-new"), form(world, reviews_needed=3, guideline="Kept text"))
+def test_too_many_reviews_per_answer_are_refused_and_form_is_kept(world: World) -> None:
+    response = world.client("lead").post(
+        reverse("queue-new"), queue_form(world, reviews_needed=3, guideline="Kept text")
+    )
     assert response.status_code == 409
     assert 'role="alert"' in response.content.decode()
     assert "Kept text" in response.content.decode()
 
 
-def test_a_name_that_tells_is_refused(world: World) -> None:
-    response = world.client("lead").post(reverse("queue-new"), form(world, name="The stratified one"))
+def test_revealing_queue_name_is_refused(world: World) -> None:
+    response = world.client("lead").post(reverse("queue-new"), queue_form(world, name="The stratified one"))
     assert response.status_code == 409
 
 
 @pytest.mark.parametrize("fields", [{"coverage": "all"}, {"reviewers": []}, {"size": 0}, {"strategy": "by whim"}])
-def test_an_incomplete_form_says_what_is_missing(world: World, fields: dict[str, object]) -> None:
-    response = world.client("lead").post(reverse("queue-new"), form(world, **fields))
+def test_incomplete_form_names_missing_fields(world: World, fields: dict[str, object]) -> None:
+    response = world.client("lead").post(reverse("queue-new"), queue_form(world, **fields))
     assert response.status_code == 400
     assert 'class="errors"' in response.content.decode()
 
 
-def test_the_preview_counts_without_making_anything(world: World) -> None:
-    before = ReviewQueue.objects.count()
-    page = world.client("lead").get(reverse("queue-preview"), form(world, reviews_needed=2)).content.decode()
+def test_preview_counts_without_creating_a_queue(world: World) -> None:
+    queue_count = ReviewQueue.objects.count()
+    page = world.client("lead").get(reverse("queue-preview"), queue_form(world, reviews_needed=2)).content.decode()
     assert '<span class="big">4</span>' in page
     assert "about 4 answers" in page  # 4 answers x 2 reviews / 2 people
-    assert (ReviewQueue.objects.count(), Draw.objects.count()) == (before, before)
+    assert (ReviewQueue.objects.count(), Draw.objects.count()) == (queue_count, queue_count)
 
 
-def test_reviewers_are_chosen_to_begin_with(world: World) -> None:
+def test_project_reviewers_are_preselected(world: World) -> None:
     page = world.client("lead").get(f"{reverse('queue-new')}?run={world.run.pk}").content.decode()
-    for name, chosen in (("member", True), ("outsider", True), ("viewer", False), ("lead", False)):
+    for name, is_checked in (("member", True), ("outsider", True), ("viewer", False), ("lead", False)):
         box = page.partition(f'name="reviewers" value="{world.people[name].pk}"')[2].partition(">")[0]
-        assert ("checked" in box) == chosen, name
+        assert ("checked" in box) == is_checked, name
 
 
-def test_closing_and_opening_again(world: World) -> None:
+def test_queue_can_be_closed_and_reopened(world: World) -> None:
     lead = world.client("lead")
     lead.post(reverse("queue-close", args=[world.queue.pk]))
     assert "closed" in world.client("member").get(reverse("queue-list")).content.decode()
@@ -105,17 +107,17 @@ def test_closing_and_opening_again(world: World) -> None:
     assert world.queue.state == "open"
 
 
-def test_two_runs_are_mixed_in_one_queue_with_repeats_and_a_share_of_double_review(world: World) -> None:
-    other = make_scored_run(make_answer_set(world.run.answer_set.question_set))
-    asked = form(
-        world, runs=[other.pk], strategy="all", reviews_needed=2, overlap_percent=25, distribution="round_robin",
+def test_queue_mixes_two_runs_with_repeats_and_double_review(world: World) -> None:
+    second_run = make_scored_run(make_answer_set(world.run.answer_set.question_set))
+    form_data = queue_form(
+        world, runs=[second_run.pk], strategy="all", reviews_needed=2, overlap_percent=25, distribution="round_robin",
         deadline="2036-05-01T18:00",
     )  # fmt: skip
-    page = world.client("lead").get(reverse("queue-preview"), asked).content.decode()
+    page = world.client("lead").get(reverse("queue-preview"), form_data).content.decode()
     # 12 answers; a quarter is 3, rated twice: 15 ratings, 8 for each of two people at most
     assert "about 8 answers" in page
-    assert str(other) in page
-    world.client("lead").post(reverse("queue-new"), asked)
+    assert str(second_run) in page
+    world.client("lead").post(reverse("queue-new"), form_data)
     queue = ReviewQueue.objects.latest("pk")
     assert queue.items.count() == 12
     assert queue.draws.count() == 2
@@ -125,23 +127,25 @@ def test_two_runs_are_mixed_in_one_queue_with_repeats_and_a_share_of_double_revi
     assert queue.deadline.year == 2036
 
 
-def test_named_questions_are_picked_by_hand_and_unknown_ones_refused(world: World) -> None:
+def test_named_questions_are_selected_and_unknown_ones_refused(world: World) -> None:
     lead = world.client("lead")
-    lead.post(reverse("queue-new"), form(world, strategy="hand_picked", questions="q1, q3\nq1"))
+    lead.post(reverse("queue-new"), queue_form(world, strategy="hand_picked", questions="q1, q3\nq1"))
     queue = ReviewQueue.objects.latest("pk")
     assert set(queue.items.values_list("answer__question__external_id", flat=True)) == {"q1", "q3"}
     assert not FrameMember.objects.filter(draw__queue=queue, probability__isnull=False).exists()
-    response = lead.post(reverse("queue-new"), form(world, strategy="hand_picked", questions="q1, q99"))
+    response = lead.post(reverse("queue-new"), queue_form(world, strategy="hand_picked", questions="q1, q99"))
     assert response.status_code == 409
     assert "q99" in response.content.decode()
 
 
-def test_all_that_failed_and_a_share_of_the_others(world: World) -> None:
-    asked = form(world, strategy="fails_plus_share", fail_below=2.5, other_share=50, metrics=["correctness"])
-    world.client("lead").post(reverse("queue-new"), asked)
+def test_strategy_takes_all_fails_and_a_share_of_others(world: World) -> None:
+    form_data = queue_form(world, strategy="fails_plus_share", fail_below=2.5, other_share=50, metrics=["correctness"])
+    world.client("lead").post(reverse("queue-new"), form_data)
     members = FrameMember.objects.filter(draw=Draw.objects.latest("pk"))
-    assert {one.probability for one in members if one.sampled and "fail" in one.stratum} == {1.0}
-    assert all(0 < (one.probability or 0) <= 1 for one in members)
+    assert {
+        frame_member.probability for frame_member in members if frame_member.sampled and "fail" in frame_member.stratum
+    } == {1.0}
+    assert all(0 < (frame_member.probability or 0) <= 1 for frame_member in members)
 
 
 @pytest.mark.parametrize(
@@ -155,20 +159,20 @@ def test_all_that_failed_and_a_share_of_the_others(world: World) -> None:
         {"runs": [999999]},
     ],
 )
-def test_settings_that_cannot_be_are_named_at_their_field(world: World, fields: dict[str, object]) -> None:
-    response = world.client("lead").post(reverse("queue-new"), form(world, **fields))
+def test_invalid_settings_are_named_at_their_field(world: World, fields: dict[str, object]) -> None:
+    response = world.client("lead").post(reverse("queue-new"), queue_form(world, **fields))
     assert response.status_code == 400
     assert 'class="errors"' in response.content.decode()
 
 
-def test_by_tag_without_people_is_refused_in_a_sentence(world: World) -> None:
-    response = world.client("lead").post(reverse("queue-new"), form(world, distribution="by_tag"))
+def test_assignment_by_tag_without_reviewers_is_refused(world: World) -> None:
+    response = world.client("lead").post(reverse("queue-new"), queue_form(world, distribution="by_tag"))
     assert response.status_code == 409
     assert "Say which tags or categories are whose" in response.content.decode()
 
 
 @given(st.dictionaries(NAMES, st.lists(NAMES, min_size=1, max_size=4, unique=True), max_size=5))
-def test_tags_and_people_are_read_as_they_are_written(fields: dict[str, list[str]]) -> None:
+def test_tags_and_reviewers_are_parsed(fields: dict[str, list[str]]) -> None:
     assert parse_tag_lines("\n".join(f"{tag}: {', '.join(names)}" for tag, names in fields.items())) == fields
 
 
@@ -176,22 +180,22 @@ def people_page(world: World) -> str:
     return world.client("lead").get(reverse("queue-people", args=[world.queue.pk])).content.decode()
 
 
-def test_a_lead_sees_everybodys_pace_and_moves_what_is_unrated(world: World) -> None:
+def test_lead_sees_pace_and_moves_unrated_items(world: World) -> None:
     lead, queue = world.client("lead"), world.queue
-    others = [world.people["outsider"].pk]
-    lead.post(reverse("queue-invite", args=[queue.pk]), {"people": others})
+    receiver_ids = [world.people["outsider"].pk]
+    lead.post(reverse("queue-invite", args=[queue.pk]), {"people": receiver_ids})
     assert queue.members.filter(reviewer=world.people["outsider"]).exists()
     assert world.people["member"].username in people_page(world)
-    hands = {"giver": world.people["member"].pk, "taker": world.people["outsider"].pk}
-    answer = lead.post(reverse("queue-reassign", args=[queue.pk]), hands, follow=True).content.decode()
+    transfer = {"giver": world.people["member"].pk, "taker": world.people["outsider"].pk}
+    answer = lead.post(reverse("queue-reassign", args=[queue.pk]), transfer, follow=True).content.decode()
     assert "1 answer changed hands." in answer
     world.assignment.refresh_from_db()
     assert world.assignment.state == "expired"
 
 
-def test_a_refused_step_says_why_on_the_page_of_the_people(world: World) -> None:
+def test_refused_action_shows_reason_on_people_page(world: World) -> None:
     lead = world.client("lead")
-    for name, data, said in (
+    for name, data, message in (
         ("queue-reassign", {"giver": world.people["member"].pk}, "Choose a person."),
         ("queue-deadline", {"deadline": "2001-01-01T00:00"}, "has passed"),
         ("queue-deadline", {"deadline": "soon"}, "is no date and time"),
@@ -199,33 +203,33 @@ def test_a_refused_step_says_why_on_the_page_of_the_people(world: World) -> None
     ):
         response = lead.post(reverse(name, args=[world.queue.pk]), data)
         assert response.status_code == 409, name
-        assert said in response.content.decode()
+        assert message in response.content.decode()
 
 
-def test_people_are_named_answer_by_answer(world: World) -> None:
+def test_reviewers_are_assigned_per_answer(world: World) -> None:
     item = world.queue.items.order_by("pk").last()
     assert item
     address = reverse("queue-items", args=[world.queue.pk])
     world.client("lead").post(address, {"items": [item.pk], "people": [world.people["member"].pk]})
-    assert [one.reviewer for one in item.reservations.all()] == [world.people["member"]]
+    assert [reservation.reviewer for reservation in item.reservations.all()] == [world.people["member"]]
     page = world.client("lead").get(address).content.decode()
     assert page.count("whoever is free") == world.queue.items.count() - 1
-    refused = world.client("lead").post(address, {"items": [item.pk]})
-    assert refused.status_code == 409
+    response = world.client("lead").post(address, {"items": [item.pk]})
+    assert response.status_code == 409
 
 
-def test_reviewers_see_no_page_of_the_lead(world: World) -> None:
+def test_reviewers_cannot_open_pages_of_the_lead(world: World) -> None:
     for name in ("queue-people", "queue-items", "queue-questions"):
         assert world.client("member").get(reverse(name, args=[world.queue.pk])).status_code == 403
 
 
-def test_a_lead_finds_differences_on_home_and_queue_without_names_or_judge() -> None:
+def test_lead_sees_disagreements_without_names_or_judge() -> None:
     queue = make_queue(
         make_scored_run(values=[3], metrics=["correctness"]), 2, metrics=["correctness"], reviews_needed=2
     )
     for member, value in zip(queue.members.order_by("pk"), (1, 5), strict=True):
-        while (taken := next_assignment(queue, member.reviewer)) is not None:
-            submit(taken, {"correctness": RatingInput(value=value)}, idempotency_key="k", by=member.reviewer)
+        while (assignment := next_assignment(queue, member.reviewer)) is not None:
+            submit(assignment, {"correctness": RatingInput(value=value)}, idempotency_key="k", by=member.reviewer)
     lead = Client(headers={"accept-language": "en"})
     lead.force_login(make_user(Role.LEAD, queue.project))
     assert "items are in dispute" in lead.get(reverse("home")).content.decode()
@@ -233,10 +237,12 @@ def test_a_lead_finds_differences_on_home_and_queue_without_names_or_judge() -> 
     assert page.count(">reviewers differ<") == queue.items.count()
     assert reverse("adjudication-case", args=[queue.items.order_by("pk")[0].pk]) in page
     assert "/answers/" not in page  # there the judge and the names are shown
-    assert [one for one in queue.members.values_list("reviewer__username", flat=True) if one in page] == []
+    assert [
+        username for username in queue.members.values_list("reviewer__username", flat=True) if username in page
+    ] == []
 
 
-def test_what_the_queue_is_for_decides_the_criteria(world: World) -> None:
+def test_purpose_of_the_queue_decides_its_criteria(world: World) -> None:
     weights = {
         "completeness": 0.1,
         "claim_support": 0.1,
@@ -244,44 +250,47 @@ def test_what_the_queue_is_for_decides_the_criteria(world: World) -> None:
         "answer_relevancy": 0.1,
         "faithfulness": 0.4,
     }
-    parts = [{"metric": name, "weight": weight} for name, weight in weights.items()]
-    spec = {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": parts}
+    components = [{"metric": name, "weight": weight} for name, weight in weights.items()]
+    spec = {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": components}
     profile = make_profile(world.project, spec)
     run = make_scored_run(make_answer_set(world.question_set), [1], metrics=[*weights], profile=profile)
     client = world.client("lead")
-    few, every = (
+    main_metrics, all_metrics = (
         client.get(
-            reverse("queue-preview"), form(world, run=run.pk, metrics=[], size=6, strategy="all", coverage=coverage)
+            reverse("queue-preview"),
+            queue_form(world, run=run.pk, metrics=[], size=6, strategy="all", coverage=coverage),
         ).content.decode()
         for coverage in ("fewest_keys", "corrected_overall")
     )
-    assert "will be partly corrected" in few
-    assert "Each answer is asked: Faithfulness, Correctness" in few
-    assert "3 of 5 criteria, in turn" in every
+    assert "will be partly corrected" in main_metrics
+    assert "Each answer is asked: Faithfulness, Correctness" in main_metrics
+    assert "3 of 5 criteria, in turn" in all_metrics
     page = client.get(f"{reverse('queue-new')}?run={run.pk}").content.decode()
     assert "checked" in page.partition('value="corrected_overall"')[2].partition(">")[0]
-    client.post(reverse("queue-new"), form(world, run=run.pk, metrics=[], coverage="corrected_overall", strategy="all"))
+    client.post(
+        reverse("queue-new"), queue_form(world, run=run.pk, metrics=[], coverage="corrected_overall", strategy="all")
+    )
     assert {len(item.metric_ids) for item in ReviewQueue.objects.latest("pk").items.all()} == {3}
 
 
-def test_the_preview_says_which_kind_of_score_will_come_of_it(world: World) -> None:
+def test_preview_names_the_resulting_kind_of_score(world: World) -> None:
     client = world.client("lead")
-    parts = [{"metric": "correctness", "weight": 0.75}, {"metric": "faithfulness", "weight": 0.25}]
-    spec = {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": parts}
+    components = [{"metric": "correctness", "weight": 0.75}, {"metric": "faithfulness", "weight": 0.25}]
+    spec = {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": components}
     run = make_scored_run(make_answer_set(world.question_set), profile=make_profile(world.project, spec))
-    some, every = (
-        client.get(reverse("queue-preview"), form(world, run=run.pk, metrics=metrics)).content.decode()
+    partial_preview, full_preview = (
+        client.get(reverse("queue-preview"), queue_form(world, run=run.pk, metrics=metrics)).content.decode()
         for metrics in (["correctness"], ["correctness", "faithfulness"])
     )
-    assert "will be partly corrected" in some
-    assert "Faithfulness (25%)" in some
-    assert "will be partly corrected" not in every
+    assert "will be partly corrected" in partial_preview
+    assert "Faithfulness (25%)" in partial_preview
+    assert "will be partly corrected" not in full_preview
 
 
-def test_who_has_seen_the_judge_is_told_that_the_rating_is_not_blind(world: World) -> None:
+def test_reviewer_who_saw_the_judge_is_told_rating_is_not_blind(world: World) -> None:
     client = world.client("member")
     page = reverse("review-item", args=[world.assignment.pk])
-    says = "but not as a blind one"
-    assert says not in client.get(page).content.decode()
+    notice = "but not as a blind one"
+    assert notice not in client.get(page).content.decode()
     Exposure.objects.create(user=world.people["member"], scope="answer", object_id=world.assignment.item.answer_id)
-    assert says in client.get(page).content.decode()
+    assert notice in client.get(page).content.decode()

@@ -1,4 +1,4 @@
-"""How much a person has to read before anything is unfolded, over the demo, in both languages."""
+"""Reading budgets over the demo: the amount of text before anything is unfolded, in both languages."""
 
 from __future__ import annotations
 
@@ -18,59 +18,59 @@ from review.reports.inputs import load_inputs
 from review.reports.report import build_report
 from review.reports.verdict import verdict_of
 from tests.pages.markup import compact
-from tests.pages.outside_details import Shown, shown
+from tests.pages.outside_details import VisibleCounts, count_visible
 
 pytestmark = pytest.mark.slow
 
 LANGUAGES = ("en", "ko")
 
 
-def opened(person: User, language: str, address: str) -> Shown:
-    """What the page shows the person in the language."""
+def visible_counts(person: User, language: str, address: str) -> VisibleCounts:
+    """Return the counts of the page as shown to the user in the language."""
     person.language = language
     person.save()
     client = Client()
     client.force_login(person)
     response = client.get(address)
     assert response.status_code == 200
-    return shown(response.content.decode())
+    return count_visible(response.content.decode())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_first_screen_of_every_run_is_read_in_a_minute(demo: dict[str, User], language: str) -> None:
+def test_first_screen_of_every_run_is_within_reading_budget(demo: dict[str, User], language: str) -> None:
     for run in Run.objects.all():
-        found = opened(demo["lead"], language, reverse("run", args=[run.pk]))
-        assert 50 < found.words <= 300, (str(run), found)
-        assert found.figures <= 80, (str(run), found)
+        counts = visible_counts(demo["lead"], language, reverse("run", args=[run.pk]))
+        assert 50 < counts.words <= 300, (str(run), counts)
+        assert counts.figures <= 80, (str(run), counts)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_agreement_shows_a_row_a_metric_first(demo: dict[str, User], language: str) -> None:
+def test_agreement_page_first_shows_one_row_per_metric(demo: dict[str, User], language: str) -> None:
     run = Run.objects.get(name="demo · demo-graph")
-    found = opened(demo["lead"], language, reverse("run-agreement", args=[run.pk]))
-    assert 10 < found.figures <= 120
+    counts = visible_counts(demo["lead"], language, reverse("run-agreement", args=[run.pk]))
+    assert 10 < counts.figures <= 120
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_report_as_a_file_begins_like_the_page(demo: dict[str, User], language: str) -> None:
+def test_report_file_begins_like_the_page(demo: dict[str, User], language: str) -> None:
     for run in Run.objects.filter(judges__isnull=False):
         with override(language):
-            told = report_with_plan(run)
-            made = export(run, "html", pictures=render_agreement_plots, planned=next_review_json)
-            page = b"".join(made.chunks).decode()
-        found = shown(page)
-        assert 30 < found.words <= 300, (str(run), found)
-        assert found.figures <= 80, (str(run), found)
-        assert all(escape(sentence) in page for sentence in told)
+            report = report_with_plan(run)
+            exported = export(run, "html", pictures=render_agreement_plots, planned=next_review_json)
+            page = b"".join(exported.chunks).decode()
+        counts = count_visible(page)
+        assert 30 < counts.words <= 300, (str(run), counts)
+        assert counts.figures <= 80, (str(run), counts)
+        assert all(escape(sentence) in page for sentence in report)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_home_says_what_needs_me_in_few_words(demo: dict[str, User], language: str) -> None:
+def test_home_page_is_within_reading_budget(demo: dict[str, User], language: str) -> None:
     for name in ("lead", "reviewer1", "reviewer2", "viewer", "boss"):
-        assert 5 < opened(demo[name], language, reverse("home")).words <= 150, name
+        assert 5 < visible_counts(demo[name], language, reverse("home")).words <= 150, name
 
 
-def test_rules_beside_a_judged_run_fold_into_it(demo: dict[str, User]) -> None:
+def test_rule_run_is_folded_into_its_judged_run(demo: dict[str, User]) -> None:
     client = Client()
     client.force_login(demo["lead"])
     page = compact(client.get(reverse("home")).content.decode())
@@ -87,9 +87,11 @@ def report_with_plan(run: Run) -> tuple[str, ...]:
     return verdict_of(replace(build_report(basis), next_review=next_review_json(basis))).sentences
 
 
-def test_what_is_folded_is_not_counted_but_its_summary_is() -> None:
+def test_folded_text_is_not_counted_except_summaries() -> None:
     page = """<body><p>not 1 main</p><main><h1>Two words</h1>
       <details><summary>One <b>more 5</b></summary><p>hidden 6</p>
       <details open><summary>8</summary>9</details></details>
       <details open><summary>Open</summary><p>seen 0.86–0.90</p></details><p hidden>no 3</p></main></body>"""
-    assert shown(page) == Shown(words=8, figures=3)  # Two words One more 5 Open seen 0.86–0.90; 5, 0.86 and 0.90
+    assert count_visible(page) == VisibleCounts(
+        words=8, figures=3
+    )  # Two words One more 5 Open seen 0.86–0.90; 5, 0.86 and 0.90

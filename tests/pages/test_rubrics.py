@@ -22,36 +22,36 @@ CHANGE = "admin:evaluation_rubricversion_change"
 HOSTILE = "{metrics} {{ 7|add:35 }} {% debug %} <script>alert(1)</script>"
 
 
-def entered(world: World, text: str = "") -> dict[str, object]:
+def form_data(world: World, text: str = "") -> dict[str, object]:
     rubric = shipped_rubric(FAMILY, "en").model_copy(update={"instruction": HOSTILE})
     return {"project": world.project.pk, "text": text or rubric_yaml(rubric), "note": "dates"}
 
 
-def drafted(world: World) -> RubricVersion:
-    world.client("evaluator").post(reverse(ADD), entered(world))
+def draft_rubric(world: World) -> RubricVersion:
+    world.client("evaluator").post(reverse(ADD), form_data(world))
     return RubricVersion.objects.get(project=world.project)
 
 
-def test_an_evaluator_drafts_and_the_text_is_shown_as_text() -> None:
+def test_evaluator_drafts_rubric_and_text_is_escaped() -> None:
     world = make_world()
-    row = drafted(world)
+    row = draft_rubric(world)
     assert (row.version, row.note, row.created_by) == (2, "dates", world.people["evaluator"])
     page = world.client("evaluator").get(reverse(CHANGE, args=[row.pk])).content.decode()
     assert "<script>alert(1)" not in page
     assert "{{ 7|add:35 }}" in page
 
 
-def test_what_is_not_in_other_words_alone_is_refused_beside_the_field() -> None:
+def test_rubric_change_beyond_wording_is_refused_at_the_field() -> None:
     world = make_world()
-    wrong = rubric_yaml(shipped_rubric(FAMILY, "en")).replace("value: 5", "value: 6")
-    page = world.client("evaluator").post(reverse(ADD), entered(world, wrong)).content.decode()
+    changed_yaml = rubric_yaml(shipped_rubric(FAMILY, "en")).replace("value: 5", "value: 6")
+    page = world.client("evaluator").post(reverse(ADD), form_data(world, changed_yaml)).content.decode()
     assert "errorlist" in page
     assert not RubricVersion.objects.filter(project=world.project).exists()
 
 
-def test_a_lead_puts_it_in_force_for_a_reason_and_takes_it_out() -> None:
+def test_lead_activates_and_retires_rubric_with_a_reason() -> None:
     world = make_world()
-    row = drafted(world)
+    row = draft_rubric(world)
     judge = make_judge(world.project, endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
     decide = reverse("admin:rubric-decide", args=[row.pk])
     lead = world.client("lead")
@@ -65,52 +65,54 @@ def test_a_lead_puts_it_in_force_for_a_reason_and_takes_it_out() -> None:
     assert version_statuses(rubric_scope(judge, FAMILY)).active.version == 1
 
 
-@pytest.mark.parametrize("who", [person for person in PEOPLE if person not in {"lead", "admin"}])
-def test_nobody_else_puts_anything_in_force(who: str) -> None:
+@pytest.mark.parametrize("username", [person for person in PEOPLE if person not in {"lead", "admin"}])
+def test_only_leads_may_activate_rubrics(username: str) -> None:
     world = make_world()
-    row = drafted(world)
+    row = draft_rubric(world)
     judge = make_judge(world.project, endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
-    client = world.client(who)
+    client = world.client(username)
     reply = client.post(reverse("admin:rubric-decide", args=[row.pk]), {"judge": judge.pk, "reason": "r"})
     assert reply.status_code in {302, 403, 404}
     assert not RubricEvent.objects.exists()
-    if who != "evaluator":
+    if username != "evaluator":
         assert client.get(reverse(CHANGE, args=[row.pk])).status_code in {302, 403, 404}
 
 
-def test_another_project_sees_nothing_of_a_draft() -> None:
-    world, other = make_world(), make_world()
-    row = drafted(world)
-    client = other.client("lead")
+def test_draft_is_hidden_from_other_projects() -> None:
+    world, foreign_world = make_world(), make_world()
+    row = draft_rubric(world)
+    client = foreign_world.client("lead")
     assert client.get(reverse(CHANGE, args=[row.pk])).status_code == 302  # to the index: it is not there
-    judge = make_judge(other.project, endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
-    at = reverse("admin:rubric-decide", args=[row.pk])
-    assert client.post(at, {"judge": judge.pk, "reason": "r"}).status_code == 404
+    judge = make_judge(
+        foreign_world.project, endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1")
+    )
+    decide_address = reverse("admin:rubric-decide", args=[row.pk])
+    assert client.post(decide_address, {"judge": judge.pk, "reason": "r"}).status_code == 404
 
 
-def test_a_run_is_started_in_the_browser_with_versions_side_by_side() -> None:
+def test_run_can_use_several_rubric_versions() -> None:
     world = make_world()
-    version = drafted(world)
+    version = draft_rubric(world)
     endpoint = Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1")
     make_judge(world.project, "gpt", endpoint=endpoint)
     make_judge(world.project, "korean", endpoint=endpoint, language="ko")
     answers = world.run.answer_set
     client = world.client("evaluator")
     address = f"{reverse('evaluation-run')}?answers={answers.pk}"
-    chosen = client.get(address).context["page"].form.fields["rubrics"].choices
-    assert [value for value, _ in chosen] == [f"{FAMILY}@2", f"{FAMILY}@1"]
+    choices = client.get(address).context["page"].form.fields["rubrics"].choices
+    assert [value for value, _ in choices] == [f"{FAMILY}@2", f"{FAMILY}@1"]
     fields = {"profile": "graphrag", "judge": "gpt", "repeat": 1, "token": str(uuid4()), "plan": "1"}
     fields |= {"rubrics": [f"{FAMILY}@2", f"{FAMILY}@1"]}
-    shown = client.post(address, fields).context["page"].form
-    client.post(address, fields | {"start": "1", "planned": shown.digest})
+    bound_form = client.post(address, fields).context["page"].form
+    client.post(address, fields | {"start": "1", "planned": bound_form.digest})
     run = Run.objects.exclude(pk=world.run.pk).get()
-    seats = run.judges.filter(rubric_version__family=FAMILY, judge_version__name="gpt").order_by("pk")
-    assert [(one.rubric_version.version, one.primary, one.standing) for one in seats] == [
+    run_judges = run.judges.filter(rubric_version__family=FAMILY, judge_version__name="gpt").order_by("pk")
+    assert [(run_judge.rubric_version.version, run_judge.primary, run_judge.standing) for run_judge in run_judges] == [
         (version.version, True, "draft"),
         (1, False, "active"),
     ]
-    wrong = client.post(address, fields | {"judge": "korean"}).context["page"].form
-    assert list(wrong.errors) == ["rubrics"]
-    other = make_world()
-    foreign = f"{reverse('evaluation-run')}?answers={other.run.answer_set_id}"
-    assert other.client("evaluator").get(foreign).context["page"].form.fields["rubrics"].choices == []
+    error_form = client.post(address, fields | {"judge": "korean"}).context["page"].form
+    assert list(error_form.errors) == ["rubrics"]
+    foreign_world = make_world()
+    foreign = f"{reverse('evaluation-run')}?answers={foreign_world.run.answer_set_id}"
+    assert foreign_world.client("evaluator").get(foreign).context["page"].form.fields["rubrics"].choices == []

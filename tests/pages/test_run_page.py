@@ -1,4 +1,4 @@
-"""The run page: what it shows in each state, and its buttons."""
+"""The run page: contents and buttons in each state."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def run() -> Run:
     return make_scored_run(make_answer_set(make_question_set(make_project())), name="A run")
 
 
-def as_role(role: Role, run: Run) -> Client:
+def client_with_role(role: Role, run: Run) -> Client:
     client = Client()
     client.force_login(user_of(role, run.project))
     return client
 
 
-def page_of(client: Client, run: Run) -> str:
+def run_page(client: Client, run: Run) -> str:
     return client.get(reverse("run", args=[run.pk])).content.decode()
 
 
@@ -54,37 +54,37 @@ def set_state(run: Run, state: str, reason: str = "") -> None:
 )
 def test_buttons_follow_the_state(run: Run, state: str, buttons: set[str]) -> None:
     set_state(run, state)
-    page = page_of(as_role(Role.EVALUATOR, run), run)
-    known = {"start", "pause", "resume", "cancel", "retry"}
-    assert {name for name in known if reverse(f"run-{name}", args=[run.pk]) in page} == buttons
+    page = run_page(client_with_role(Role.EVALUATOR, run), run)
+    actions = {"start", "pause", "resume", "cancel", "retry"}
+    assert {name for name in actions if reverse(f"run-{name}", args=[run.pk]) in page} == buttons
 
 
-def test_judge_and_experts_may_differ_on_the_stored_score_of_an_answer() -> None:
-    made = run_over(answers_to(["a"] * 12))
-    score_all(made, {"correctness": [4] * 12, "answer_overall": [1.0] * 12})
-    for answer in answer_rows(made):
+def test_stored_score_of_judge_and_experts_may_differ() -> None:
+    stored_run = run_over(answers_to(["a"] * 12))
+    score_all(stored_run, {"correctness": [4] * 12, "answer_overall": [1.0] * 12})
+    for answer in answer_rows(stored_run):
         imported_rating(answer, metric("answer_overall"), "e1", 0)
-    assert "Largest disagreements" in page_of(as_role(Role.LEAD, made), made)
+    assert "Largest disagreements" in run_page(client_with_role(Role.LEAD, stored_run), stored_run)
 
 
-def test_a_viewer_has_no_buttons(run: Run) -> None:
+def test_viewer_has_no_buttons(run: Run) -> None:
     set_state(run, "running")
-    page = page_of(as_role(Role.VIEWER, run), run)
+    page = run_page(client_with_role(Role.VIEWER, run), run)
     assert "/pause/" not in page
     assert "/cancel/" not in page
 
 
-def test_only_a_lead_is_offered_a_review(run: Run) -> None:
-    assert reverse("queue-new") in page_of(as_role(Role.LEAD, run), run)
-    assert reverse("queue-new") not in page_of(as_role(Role.EVALUATOR, run), run)
+def test_review_is_offered_to_leads_only(run: Run) -> None:
+    assert reverse("queue-new") in run_page(client_with_role(Role.LEAD, run), run)
+    assert reverse("queue-new") not in run_page(client_with_role(Role.EVALUATOR, run), run)
 
 
-def test_a_running_run_asks_for_its_progress_again_and_again(run: Run) -> None:
+def test_running_run_polls_its_progress(run: Run) -> None:
     make_units(run, 4)
     WorkUnit.objects.filter(run=run, pk=run.units.first().pk).update(state="done")  # type: ignore[union-attr]
     set_state(run, "running")
-    client = as_role(Role.VIEWER, run)
-    page = page_of(client, run)
+    client = client_with_role(Role.VIEWER, run)
+    page = run_page(client, run)
     assert f'hx-get="{reverse("run-progress", args=[run.pk])}"' in page
     assert (
         page.count("</span>running</span>") == 1
@@ -96,100 +96,100 @@ def test_a_running_run_asks_for_its_progress_again_and_again(run: Run) -> None:
     assert client.get(reverse("run-progress", args=[run.pk])).headers["HX-Refresh"] == "true"
 
 
-def test_a_cancelled_run_claims_no_share_of_work_done(run: Run) -> None:
+def test_cancelled_run_shows_no_progress_share(run: Run) -> None:
     make_units(run, 4)
     WorkUnit.objects.filter(run=run).update(state="skipped", reason="cancelled")
     set_state(run, "cancelled")
-    page = page_of(as_role(Role.VIEWER, run), run)
+    page = run_page(client_with_role(Role.VIEWER, run), run)
     assert "cancelled" in page
     assert "100%" not in page.partition('id="progress"')[2].partition("</section>")[0]
     assert "<progress" not in page
 
 
-def test_an_incomplete_run_shows_no_headline_but_a_reason_and_a_retry(run: Run) -> None:
-    failed = make_units(run, 1)[0]
-    WorkUnit.objects.filter(pk=failed.pk).update(state="failed", reason="timeout")
+def test_incomplete_run_shows_reason_and_retry_without_headline(run: Run) -> None:
+    failed_unit = make_units(run, 1)[0]
+    WorkUnit.objects.filter(pk=failed_unit.pk).update(state="failed", reason="timeout")
     set_state(run, "incomplete", "correctness: 3/6")
-    page = page_of(as_role(Role.EVALUATOR, run), run)
+    page = run_page(client_with_role(Role.EVALUATOR, run), run)
     assert "No overall score" in page
     assert "Correctness for 3 of 6 answers" in page
     assert reverse("run-retry", args=[run.pk]) in page
     assert '<span class="figure"><b>' not in page.partition('id="overall"')[2].partition("</section>")[0]
 
 
-def test_a_plot_has_its_table(run: Run) -> None:
-    page = page_of(as_role(Role.VIEWER, run), run)
+def test_every_plot_has_a_table(run: Run) -> None:
+    page = run_page(client_with_role(Role.VIEWER, run), run)
     assert page.count('class="forest') == page.count("95% interval</th>")
 
 
-def test_a_member_who_looks_at_the_worst_answers_is_no_longer_blind_for_them() -> None:
+def test_exposure_to_worst_answers_is_recorded_for_members() -> None:
     world = make_world()
     profile = profile_row(world.project, "graphrag")
     run = make_scored_run(world.run.answer_set, profile=profile, name="With an overall score")
     make_queue(run, [world.people["viewer"]])
-    page_of(world.client("viewer"), run)
-    shown = Exposure.objects.filter(user=world.people["viewer"], scope="answer", via="run page")
+    run_page(world.client("viewer"), run)
+    exposures = Exposure.objects.filter(user=world.people["viewer"], scope="answer", via="run page")
     worst = run.answer_set.answers.get(scores__run=run, scores__metric__name="correctness", scores__value=2)
-    assert worst.pk in shown.values_list("object_id", flat=True)
-    page_of(world.client("evaluator"), run)
+    assert worst.pk in exposures.values_list("object_id", flat=True)
+    run_page(world.client("evaluator"), run)
     assert not Exposure.objects.filter(user=world.people["evaluator"]).exists()  # no member of an open queue
 
 
-def test_the_list_of_runs_can_be_filtered(run: Run) -> None:
-    other = make_scored_run(make_answer_set(make_question_set(run.project)), name="Another one")
-    set_state(other, "incomplete")
-    client = as_role(Role.VIEWER, run)
+def test_run_list_can_be_filtered(run: Run) -> None:
+    other_run = make_scored_run(make_answer_set(make_question_set(run.project)), name="Another one")
+    set_state(other_run, "incomplete")
+    client = client_with_role(Role.VIEWER, run)
 
-    def listed(query: str) -> set[str]:
+    def list_runs(query: str) -> set[str]:
         page = client.get(f"{reverse('run-list')}?{query}").content.decode()
         return {name for name in ("A run", "Another one") if f">{name}</a>" in page}
 
-    assert listed("") == {"A run", "Another one"}
-    assert listed("state=incomplete") == {"Another one"}
-    assert listed("q=another") == {"Another one"}
-    assert listed(f"set={run.answer_set.question_set_id}") == {"A run"}
-    assert listed("state=nonsense&page=x&set=y") == {"A run", "Another one"}
+    assert list_runs("") == {"A run", "Another one"}
+    assert list_runs("state=incomplete") == {"Another one"}
+    assert list_runs("q=another") == {"Another one"}
+    assert list_runs(f"set={run.answer_set.question_set_id}") == {"A run"}
+    assert list_runs("state=nonsense&page=x&set=y") == {"A run", "Another one"}
 
 
-def test_pressing_pause_twice_pauses_once(run: Run) -> None:
+def test_repeated_pause_pauses_once(run: Run) -> None:
     set_state(run, "running")
-    client = as_role(Role.EVALUATOR, run)
+    client = client_with_role(Role.EVALUATOR, run)
     for _ in range(2):
         client.post(reverse("run-pause", args=[run.pk]))
     assert run.events.filter(verb="paused").count() == 1
 
 
-def test_what_the_calls_cost_and_what_the_cache_saved_is_told_part_by_part(run: Run) -> None:
+def test_cost_of_calls_and_cache_savings_are_itemised(run: Run) -> None:
     judge = run.judges.all()[0]
     units = make_units(run, 3, kind=WorkUnit.Kind.JUDGE)
     WorkUnit.objects.filter(run=run).update(run_judge=judge, state="done")
-    paid = [("ok", "0.50", None), ("cached", "0", "0.30"), ("cached", "0", None)]
-    for unit, (outcome, cost, saved) in zip(units, paid, strict=True):
+    call_outcomes = [("ok", "0.50", None), ("cached", "0", "0.30"), ("cached", "0", None)]
+    for unit, (outcome, cost, saved) in zip(units, call_outcomes, strict=True):
         attempt = Attempt.objects.create(unit=unit, fence=1, round=0, number=1)
         Reply.objects.create(attempt=attempt, outcome=outcome, cost=cost, saved=saved)
     calls: list[dict[str, object]] = [{"cost": "0.25"}, {"cost": None}]
     Preflight.objects.create(
         run=run, judge_version=judge.judge_version, outcome="ok", rung="text", judge_hash="h", calls=2, detail=calls
     )
-    client = as_role(Role.VIEWER, run)
-    facts = text_of(page_of(client, run).partition('id="provenance"')[2])
+    client = client_with_role(Role.VIEWER, run)
+    facts = page_text(run_page(client, run).partition('id="provenance"')[2])
     assert "Cost ≥ $0.75 · 3 calls" in facts
     assert "Cost: answer_quality $0.50 · 1 call," in facts
     assert "Cost: preflight ≥ $0.25 · 2 calls" in facts
     assert "Cache 2 calls answered from the cache (saved: ≥ $0.30)" in facts
     set_state(run, "running")
-    progress = text_of(client.get(reverse("run-progress", args=[run.pk])).content.decode())
+    progress = page_text(client.get(reverse("run-progress", args=[run.pk])).content.decode())
     assert "≥ $0.75 · 2 calls answered from the cache (saved: ≥ $0.30)" in progress
 
 
-def text_of(html: str) -> str:
+def page_text(html: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", html).split())
 
 
-def test_a_run_that_used_up_its_budget_goes_on_under_a_larger_one(run: Run) -> None:
+def test_run_out_of_budget_resumes_with_larger_budget(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(state="paused", reason="budget", budget=Decimal("2.5"))
-    client, address = as_role(Role.EVALUATOR, run), reverse("run-resume", args=[run.pk])
-    page = page_of(client, run)
+    client, address = client_with_role(Role.EVALUATOR, run), reverse("run-resume", args=[run.pk])
+    page = run_page(client, run)
     assert "of $2.50" in page
     assert 'name="budget"' in page
     assert "Enter a number." in client.post(address, {"budget": "a lot"}, follow=True).content.decode()
@@ -198,25 +198,25 @@ def test_a_run_that_used_up_its_budget_goes_on_under_a_larger_one(run: Run) -> N
     assert (run.state != "paused", run.budget) == (True, Decimal(5))
 
 
-def test_a_lead_exports_records_for_another_tool(run: Run) -> None:
-    lead, address = as_role(Role.LEAD, run), reverse("run-records", args=[run.pk])
-    assert address in page_of(lead, run)
-    assert address not in page_of(as_role(Role.EVALUATOR, run), run)
+def test_lead_exports_records_for_another_tool(run: Run) -> None:
+    lead, address = client_with_role(Role.LEAD, run), reverse("run-records", args=[run.pk])
+    assert address in run_page(lead, run)
+    assert address not in run_page(client_with_role(Role.EVALUATOR, run), run)
     response = lead.get(address, {"form": "ragas"})
     assert response["Content-Disposition"] == f'attachment; filename="run-{run.pk}-ragas.jsonl"'
     rows = [json.loads(line) for line in b"".join(response).splitlines()]
     assert [row["user_input"] for row in rows] == list(
         run.answer_set.question_set.questions.order_by("position").values_list("text", flat=True)
     )
-    same = lead.get(f"/api/v1/runs/{run.pk}/records/", {"form": "ragas"})
-    assert [json.loads(line) for line in b"".join(same).splitlines()] == rows
+    rest_response = lead.get(f"/api/v1/runs/{run.pk}/records/", {"form": "ragas"})
+    assert [json.loads(line) for line in b"".join(rest_response).splitlines()] == rows
     assert lead.get(address, {"form": "no form"}).status_code == 404
     assert lead.get(f"/api/v1/runs/{run.pk}/records/", {"form": "no form"}).status_code == 400
 
 
 @pytest.mark.parametrize("form", form_names())
-def test_every_form_has_an_ending_and_can_be_written(run: Run, form: str) -> None:
-    response = as_role(Role.LEAD, run).get(reverse("run-records", args=[run.pk]), {"form": form})
+def test_every_record_format_has_an_extension_and_can_be_written(run: Run, form: str) -> None:
+    response = client_with_role(Role.LEAD, run).get(reverse("run-records", args=[run.pk]), {"form": form})
     ending = response["Content-Disposition"].rstrip('"').rpartition(".")[2]
     text = b"".join(response).decode()
     if ending == "json":

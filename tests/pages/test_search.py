@@ -15,31 +15,31 @@ def world() -> World:
     return make_world()
 
 
-def found(world: World, person: str, words: str) -> str:
-    return world.client(person).get(reverse("search"), {"q": words}).content.decode()
+def search_page(world: World, person: str, query: str) -> str:
+    return world.client(person).get(reverse("search"), {"q": query}).content.decode()
 
 
-def links(world: World) -> tuple[str, str]:
+def result_links(world: World) -> tuple[str, str]:
     return (
         f'href="{reverse("question-set", args=[world.question_set.pk])}"',
         f'href="{reverse("answer", args=[world.answer.pk])}"',
     )
 
 
-def test_questions_and_answers_are_found_by_words_whatever_their_case(world: World) -> None:
-    question, answer = links(world)
-    assert question in found(world, "viewer", world.answer.question.text[1:12].upper())
-    assert answer in found(world, "viewer", world.answer.text[:12].lower())
-    assert question in found(world, "viewer", world.answer.question.external_id)
+def test_search_is_case_insensitive(world: World) -> None:
+    question, answer = result_links(world)
+    assert question in search_page(world, "viewer", world.answer.question.text[1:12].upper())
+    assert answer in search_page(world, "viewer", world.answer.text[:12].lower())
+    assert question in search_page(world, "viewer", world.answer.question.external_id)
 
 
-def test_who_sees_no_runs_finds_nothing(world: World) -> None:
+def test_search_requires_access_to_runs(world: World) -> None:
     for person in ("stranger", "member", "outsider"):
-        page = found(world, person, world.answer.text[:12])
-        assert not any(link in page for link in links(world)), person
+        page = search_page(world, person, world.answer.text[:12])
+        assert not any(link in page for link in result_links(world)), person
 
 
-def test_nothing_is_looked_for_without_words_and_wildcards_are_letters(world: World) -> None:
-    for words in ("", "   ", "%", "_____"):
-        page = found(world, "viewer", words)
-        assert not any(link in page for link in links(world)), words
+def test_search_needs_words_and_escapes_wildcards(world: World) -> None:
+    for query in ("", "   ", "%", "_____"):
+        page = search_page(world, "viewer", query)
+        assert not any(link in page for link in result_links(world)), query

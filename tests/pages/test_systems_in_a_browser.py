@@ -13,51 +13,51 @@ import pytest
 from evaluation.core.roles import Role
 from evaluation.models import Answer, AnswerSet, Run
 from examples.rag_service import RagService
-from tests.evaluation.systems.asking import questions
-from tests.evaluation.systems.conftest import asked, service
+from tests.evaluation.systems.asking import make_questions
+from tests.evaluation.systems.conftest import rag_service, service
 from tests.factories import make_user
-from tests.pages.browser import PHONE, WIDE, Visit, visit, wrong_with
+from tests.pages.browser import DESKTOP, PHONE, BrowserPage, open_window, page_problems
 
-__all__ = ["asked", "service"]
+__all__ = ["rag_service", "service"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 ROOT = Path(__file__).parents[2]
 QUESTIONS = 2
-KINDS = {
-    "http": ("en", WIDE, {"address": "{origin}/ask", "reply__model": "model"}),
+CONNECTOR_CASES = {
+    "http": ("en", DESKTOP, {"address": "{origin}/ask", "reply__model": "model"}),
     "command": ("ko", PHONE, {"command": "toy"}),
     "chat": ("en", PHONE, {"base_url": "{origin}/v1", "model": "toy-1"}),
-    "callable": ("ko", WIDE, {"function": "toy"}),
+    "callable": ("ko", DESKTOP, {"function": "toy"}),
 }
 
 
 @pytest.fixture
-def allowed(asked: RagService, settings: Any, tmp_path: Path) -> RagService:
-    """What the operator lets systems reach; workers run within the site."""
+def allowed_service(rag_service: RagService, settings: Any, tmp_path: Path) -> RagService:
+    """Allow the service as a system; workers run within the site."""
     program = tmp_path / "toy"
     program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m examples.rag_command "$@"\n')
     program.chmod(0o755)
     settings.CONCORD_SYSTEM_COMMANDS = {"toy": shlex.split(f"{program} ask {{query}} --top-k {{k}}")}
     settings.CONCORD_SYSTEM_CALLABLES = {"toy": "examples.retrieval:answer"}
     settings.CONCORD_DISPATCHER = "local"
-    return asked
+    return rag_service
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_lead_makes_a_system_tries_a_question_and_sees_its_answers(
-    allowed: RagService, browser: Any, live_server: Any, kind: str
+@pytest.mark.parametrize("kind", CONNECTOR_CASES)
+def test_lead_adds_a_system_tries_a_question_and_collects_answers(
+    allowed_service: RagService, browser: Any, live_server: Any, kind: str
 ) -> None:
-    questioned = questions(QUESTIONS)
+    questioned = make_questions(QUESTIONS)
     lead = make_user(Role.LEAD, questioned.project)
-    language, size, given = KINDS[kind]
-    wrong: list[str] = []
+    language, size, settings_text = CONNECTOR_CASES[kind]
+    problems: list[str] = []
 
-    def press(window: Visit, selector: str) -> None:
+    def press(window: BrowserPage, selector: str) -> None:
         with window.page.expect_navigation():
             window.page.locator(selector).first.click()
         window.settle()
 
-    with visit(browser, live_server.url, lead, language=language, size=size) as window:
+    with open_window(browser, live_server.url, lead, language=language, size=size) as window:
         page = window.page
         window.open("/evaluations/new/")
         press(window, "main a[href='/admin/evaluation/systemversion/add/']")
@@ -65,8 +65,8 @@ def test_a_lead_makes_a_system_tries_a_question_and_sees_its_answers(
             press(window, f"main a[href='?connector={kind}']")
         page.select_option("[name=project]", str(questioned.project_id))
         page.fill("[name=system_name]", "my-rag")
-        for name, value in given.items():
-            page.fill(f"[name={name}]", value.format(origin=allowed.origin))
+        for name, value in settings_text.items():
+            page.fill(f"[name={name}]", value.format(origin=allowed_service.origin))
         press(window, "[name=_save]")
 
         window.open("/evaluations/new/")
@@ -74,15 +74,15 @@ def test_a_lead_makes_a_system_tries_a_question_and_sees_its_answers(
         press(window, "button[formaction='/evaluations/try/']")
         page.fill("[name=question]", "How long is <annual> leave?")
         press(window, "main form button.primary")
-        shown = page.locator("section[aria-labelledby=answer] pre").all()
-        request, reply, mapping = (one.inner_text() for one in shown)
+        outputs = page.locator("section[aria-labelledby=answer] pre").all()
+        request, reply, mapping = (output.inner_text() for output in outputs)
         assert "How long is <annual> leave?" in request
         assert reply
-        read = json.loads(mapping)
-        assert read["answer"]
-        assert len(read["contexts"] or ()) == (0 if kind == "chat" else 2)
+        mapped_reply = json.loads(mapping)
+        assert mapped_reply["answer"]
+        assert len(mapped_reply["contexts"] or ()) == (0 if kind == "chat" else 2)
         assert not AnswerSet.objects.exists()
-        wrong += wrong_with(window, f"{kind}: tried")
+        problems += page_problems(window, f"{kind}: tried")
 
         press(window, "main .trail a")
         page.fill("#ask_k", "2")
@@ -97,4 +97,4 @@ def test_a_lead_makes_a_system_tries_a_question_and_sees_its_answers(
         answers = Answer.objects.filter(status="ok", answer_set__system_version__adapter=kind)
         assert answers.count() == QUESTIONS
         assert any(answer.text in page.locator("main").inner_text() for answer in answers)
-    assert not wrong, "\n".join(wrong)
+    assert not problems, "\n".join(problems)

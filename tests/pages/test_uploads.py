@@ -44,7 +44,7 @@ def confirm(client: Client, response: Any) -> Any:
     return client.post(f"{response.headers['Location']}confirm/")
 
 
-def test_nothing_is_imported_before_the_confirmation(client: Client, project: Project) -> None:
+def test_upload_imports_nothing_before_confirmation(client: Client, project: Project) -> None:
     response = upload(client, project, questions("Why?", "How?"))
     assert not QuestionSet.objects.exists()
     page = client.get(response.headers["Location"]).content.decode()
@@ -53,7 +53,7 @@ def test_nothing_is_imported_before_the_confirmation(client: Client, project: Pr
     assert confirm(client, response).headers["Location"] == reverse("question-set", args=[QuestionSet.objects.get().pk])
 
 
-def test_a_changed_file_shows_the_difference(client: Client, project: Project) -> None:
+def test_changed_file_shows_the_difference(client: Client, project: Project) -> None:
     confirm(client, upload(client, project, questions("Why?", "How?")))
     response = upload(client, project, questions("Why not?", "How?", "When?"))
     page = client.get(response.headers["Location"]).content.decode()
@@ -64,7 +64,7 @@ def test_a_changed_file_shows_the_difference(client: Client, project: Project) -
     assert list(QuestionSet.objects.order_by("version").values_list("version", flat=True)) == [1, 2]
 
 
-def test_the_same_content_selects_the_version_that_has_it(client: Client, project: Project) -> None:
+def test_equal_content_selects_the_existing_version(client: Client, project: Project) -> None:
     confirm(client, upload(client, project, questions("Why?")))
     response = upload(client, project, questions("Why?"))
     assert "exactly this content" in client.get(response.headers["Location"]).content.decode()
@@ -82,14 +82,14 @@ def test_every_problem_is_listed_with_its_place(client: Client, project: Project
     assert "<li>set.json, line 3, question: " in page
 
 
-def test_two_confirmations_are_one(client: Client, project: Project) -> None:
+def test_repeated_confirmation_imports_once(client: Client, project: Project) -> None:
     response = upload(client, project, questions("Why?"))
-    first, second = confirm(client, response), confirm(client, response)
-    assert first.headers["Location"] == second.headers["Location"]
+    first_response, second_response = confirm(client, response), confirm(client, response)
+    assert first_response.headers["Location"] == second_response.headers["Location"]
     assert client.get(response.headers["Location"]).status_code == 302  # the preview leads to what it became
 
 
-def test_a_file_beyond_the_limit_is_not_read(client: Client, project: Project, settings: Any) -> None:
+def test_file_beyond_size_limit_is_refused(client: Client, project: Project, settings: Any) -> None:
     settings.CONCORD_UPLOAD_BYTES = 10
     response = upload(client, project, questions("Why?"))
     assert response.status_code == 400
@@ -98,39 +98,39 @@ def test_a_file_beyond_the_limit_is_not_read(client: Client, project: Project, s
     assert "CONCORD_UPLOAD_BYTES" in page  # who runs the site can raise it
 
 
-def test_nobody_previews_the_upload_of_another_project(client: Client, project: Project) -> None:
+def test_uploads_of_other_projects_are_hidden(client: Client, project: Project) -> None:
     response = upload(client, project, questions("Why?"))
-    other = Client()
-    other.force_login(make_user(Role.EVALUATOR, make_project()))
-    assert other.get(response.headers["Location"]).status_code == 404
+    foreign_client = Client()
+    foreign_client.force_login(make_user(Role.EVALUATOR, make_project()))
+    assert foreign_client.get(response.headers["Location"]).status_code == 404
 
 
-def test_the_preview_names_the_shape_and_what_became_of_every_column(client: Client, project: Project) -> None:
+def test_preview_names_format_and_mapping_of_every_column(client: Client, project: Project) -> None:
     response = upload(client, project, [{"user_input": "Why?", "reference": "so", "rubrics": {"1": "bad"}}])
     page = compact(client.get(response.headers["Location"]).content.decode())
     assert "Read as Ragas." in page
     assert "<td><code>rubrics</code></td><td>metadata</td>" in page
 
 
-def test_the_preview_asks_where_nothing_became_a_reference(client: Client, project: Project) -> None:
+def test_preview_warns_when_no_column_became_a_reference(client: Client, project: Project) -> None:
     response = upload(client, project, [{"question": "Why?", "gold_text": "so"}])
     page = client.get(response.headers["Location"]).content.decode()
     assert "Nothing became an expected answer. Is it in gold_text?" in page
 
 
-def test_a_map_file_goes_with_the_upload(client: Client, project: Project) -> None:
-    told = SimpleUploadedFile("map.yaml", b"questions: {question: ask, expected_answer: gold_text}")
-    response = upload(client, project, [{"ask": "Why?", "gold_text": "so"}], map=told)
+def test_map_file_is_applied_to_the_upload(client: Client, project: Project) -> None:
+    map_file = SimpleUploadedFile("map.yaml", b"questions: {question: ask, expected_answer: gold_text}")
+    response = upload(client, project, [{"ask": "Why?", "gold_text": "so"}], map=map_file)
     assert "Why?" in client.get(response.headers["Location"]).content.decode()
     confirm(client, response)
     assert QuestionSet.objects.get().questions.get().spec["references"] == ["so"]
     for text, sentence in ((b"\xff", "not in UTF-8"), (b"a" * 100_001, "larger than"), (b"rows: x", "required form")):
-        refused = upload(client, project, [{"ask": "Why?"}], map=SimpleUploadedFile("map.yaml", text))
-        assert refused.status_code == 400
-        assert sentence in refused.content.decode()
+        refused_response = upload(client, project, [{"ask": "Why?"}], map=SimpleUploadedFile("map.yaml", text))
+        assert refused_response.status_code == 400
+        assert sentence in refused_response.content.decode()
 
 
-def chosen(client: Client, page_address: str, **became: str) -> Any:
+def choose_columns(client: Client, page_address: str, **became: str) -> Any:
     """Send the choice of the preview's page, with these columns said to be something else."""
     page = client.get(page_address)
     form = page.context["page"].columns if "page" in page.context else page.context["columns"]
@@ -138,11 +138,11 @@ def chosen(client: Client, page_address: str, **became: str) -> Any:
     return client.post(f"{page_address}columns/", data, follow=True)
 
 
-def test_a_column_is_said_to_be_something_else_and_the_file_is_read_again(client: Client, project: Project) -> None:
+def test_column_can_be_remapped_and_file_is_read_again(client: Client, project: Project) -> None:
     rows = [{"id": "q1", "question": "Why?", "soll antwort": "So.", "quelle": "p. 3"}]
     response = upload(client, project, rows)
     address = response.headers["Location"]
-    page = chosen(client, address, **{"soll antwort": "expected_answer"}).content.decode()
+    page = choose_columns(client, address, **{"soll antwort": "expected_answer"}).content.decode()
     assert "So." in page.split("The first questions")[1]
     confirm(client, response)
     question = QuestionSet.objects.get().questions.get()
@@ -150,51 +150,51 @@ def test_a_column_is_said_to_be_something_else_and_the_file_is_read_again(client
     assert question.metadata == {"quelle": "p. 3"}
 
 
-def test_a_choice_that_leaves_no_question_is_refused_and_changes_nothing(client: Client, project: Project) -> None:
+def test_mapping_without_questions_is_refused(client: Client, project: Project) -> None:
     address = upload(client, project, questions("Why?")).headers["Location"]
-    page = chosen(client, address, question="").content.decode()
+    page = choose_columns(client, address, question="").content.decode()
     assert "No column is the question." in page
     assert "Why?" in page.split("The first questions")[1]
-    other = client.post(f"{address}columns/", {"column_0": "no field"}, follow=True).content.decode()
-    assert "Select a valid choice" in other
+    page_text = client.post(f"{address}columns/", {"column_0": "no field"}, follow=True).content.decode()
+    assert "Select a valid choice" in page_text
 
 
-def test_what_a_known_shape_said_is_not_asked(client: Client, project: Project) -> None:
+def test_known_format_asks_for_no_mapping(client: Client, project: Project) -> None:
     rows = [{"user_input": "Why?", "retrieved_contexts": ["a"], "response": "b", "reference": "So."}]
     page = client.get(upload(client, project, rows).headers["Location"])
     assert page.context["page"].columns is None
 
 
-def western(client: Client, project: Project) -> Any:
+def western_file(client: Client, project: Project) -> Any:
     """A file in Windows-1252, uploaded."""
     content = "id,category,question\nq1,c,Who signs the tenant’s lease?\n".encode("cp1252")
     return upload(client, project, None, file=SimpleUploadedFile("leases.csv", content))
 
 
-def test_the_preview_offers_the_encoding_and_reads_the_file_again(client: Client, project: Project) -> None:
-    response = western(client, project)
+def test_preview_offers_other_encodings(client: Client, project: Project) -> None:
+    response = western_file(client, project)
     address = response.headers["Location"]
     page = client.get(address).content.decode()
     assert "Does the text look right?" in page
     assert '<option value="cp1252" selected>' in page
     assert "tenant’s lease" in page
-    refused = client.post(f"{address}encoding/", {"encoding": "utf-8"}, follow=True).content.decode()
-    assert "leases.csv, row 2" in refused
-    assert "tenant’s lease" in refused  # still as it was read
-    other = client.post(f"{address}encoding/", {"encoding": "cp949"}, follow=True).content.decode()
-    assert '<option value="cp949" selected>' in other
-    assert "tenant’s lease" not in other
+    refused_page = client.post(f"{address}encoding/", {"encoding": "utf-8"}, follow=True).content.decode()
+    assert "leases.csv, row 2" in refused_page
+    assert "tenant’s lease" in refused_page  # still as it was read
+    reread_page = client.post(f"{address}encoding/", {"encoding": "cp949"}, follow=True).content.decode()
+    assert '<option value="cp949" selected>' in reread_page
+    assert "tenant’s lease" not in reread_page
     client.post(f"{address}encoding/", {"encoding": "cp1252"})
     confirm(client, response)
     assert QuestionSet.objects.get().questions.get().read().text == "Who signs the tenant’s lease?"
 
 
-def test_a_file_in_utf_8_is_not_asked_about(client: Client, project: Project) -> None:
+def test_utf_8_file_offers_no_encoding(client: Client, project: Project) -> None:
     page = client.get(upload(client, project, questions("Why?")).headers["Location"])
     assert page.context["page"].encoding is None
 
 
-def test_judgements_go_with_the_topics(client: Client, project: Project) -> None:
+def test_judgements_are_uploaded_with_topics(client: Client, project: Project) -> None:
     topics = SimpleUploadedFile("topics.tsv", b"t1\tWho pays?\nt2\tWho signs?\n")
     judgements = SimpleUploadedFile("test.qrels", b"t1 0 p7 1\nt1 0 p8 0\nt9 0 p7 1\n")
     response = upload(client, project, None, file=topics, qrels=judgements)
@@ -202,9 +202,9 @@ def test_judgements_go_with_the_topics(client: Client, project: Project) -> None
     assert "t9" in page  # a topic that the file does not have
     confirm(client, response)
     specs = QuestionSet.objects.get().questions.order_by("position")
-    assert [one.read().ground_truth_chunk_ids for one in specs] == [("p7",), ()]
+    assert [spec.read().ground_truth_chunk_ids for spec in specs] == [("p7",), ()]
     broken = SimpleUploadedFile("test.qrels", b"t1 0 p7\n")
     topics.seek(0)
-    refused = upload(client, project, None, file=topics, qrels=broken)
-    assert refused.status_code == 400
-    assert "qrels: These are no judgements" in refused.content.decode()
+    refused_response = upload(client, project, None, file=topics, qrels=broken)
+    assert refused_response.status_code == 400
+    assert "qrels: These are no judgements" in refused_response.content.decode()

@@ -1,4 +1,4 @@
-"""What somebody needs who opens a review queue for the first time, where it is needed."""
+"""Help for first-time users of a review queue, shown at the place of need."""
 
 from __future__ import annotations
 
@@ -34,45 +34,47 @@ def world() -> World:
     return make_world()
 
 
-def card_of(world: World, assignment: Assignment, address: str = "review-item") -> str:
+def item_card(world: World, assignment: Assignment, address: str = "review-item") -> str:
     return compact(world.client("member").get(reverse(address, args=[assignment.pk])).content.decode())
 
 
-def details(page: str, summary: str) -> str:
+def details_tag(page: str, summary: str) -> str:
     """The opening tag of the foldable part with that title."""
-    found = re.search(rf"<details[^>]*>(?=<summary>{summary})", page)
-    assert found, f"no {summary!r} on the page"
-    return found[0]
+    match = re.search(rf"<details[^>]*>(?=<summary>{summary})", page)
+    assert match, f"no {summary!r} on the page"
+    return match[0]
 
 
-def test_the_guideline_is_open_on_the_first_item_and_folded_on_the_others(world: World) -> None:
-    assert "<summary>Guideline" not in card_of(world, world.assignment)
+def test_guideline_is_open_on_the_first_item_only(world: World) -> None:
+    assert "<summary>Guideline" not in item_card(world, world.assignment)
     ReviewQueue.objects.filter(pk=world.queue.pk).update(guideline="Read the *passages* first.")
-    first = card_of(world, world.assignment)
-    assert details(first, "Guideline").endswith(" open>")
-    assert first.index("Read the <em>passages</em> first.") < first.index("<h1")
-    ahead = card_of(world, world.assignment, "review-prefetch")
-    assert not details(ahead, "Guideline").endswith(" open>")
-    given = {row.metric.name: RatingInput(value=3) for row in queue_metrics(world.queue)}
-    submit(world.assignment, given, idempotency_key="k", by=world.people["member"])
+    first_card = item_card(world, world.assignment)
+    assert details_tag(first_card, "Guideline").endswith(" open>")
+    assert first_card.index("Read the <em>passages</em> first.") < first_card.index("<h1")
+    prefetched_card = item_card(world, world.assignment, "review-prefetch")
+    assert not details_tag(prefetched_card, "Guideline").endswith(" open>")
+    ratings = {row.metric.name: RatingInput(value=3) for row in queue_metrics(world.queue)}
+    submit(world.assignment, ratings, idempotency_key="k", by=world.people["member"])
     following = next_assignment(world.queue, world.people["member"])
     assert following is not None
-    assert not details(card_of(world, following), "Guideline").endswith(" open>")
+    assert not details_tag(item_card(world, following), "Guideline").endswith(" open>")
 
 
-@pytest.mark.parametrize(("metrics", "opened"), [(["correctness"], True), (["faithfulness"], False)])
-def test_the_expected_answer_is_open_where_a_criterion_is_held_against_it(metrics: list[str], opened: bool) -> None:
+@pytest.mark.parametrize(("metrics", "is_open"), [(["correctness"], True), (["faithfulness"], False)])
+def test_expected_answer_is_open_when_a_criterion_uses_it(metrics: list[str], is_open: bool) -> None:
     world = make_world()
     queue = make_queue(world.run, [world.people["member"]], metrics=metrics)
-    held = next_assignment(queue, world.people["member"])
-    assert held is not None
-    assert details(card_of(world, held), "Expected answer").endswith(" open>") is opened
+    assignment = next_assignment(queue, world.people["member"])
+    assert assignment is not None
+    assert details_tag(item_card(world, assignment), "Expected answer").endswith(" open>") is is_open
 
 
-def test_a_category_has_a_name_in_the_language_of_the_page() -> None:
+def test_category_names_are_translated() -> None:
     project = make_project()
-    asked = make_question_set(project, [question_spec(1, category="multi_hop_2"), question_spec(2, category="Fees")])
-    run = make_scored_run(make_answer_set(asked))
+    question_set = make_question_set(
+        project, [question_spec(1, category="multi_hop_2"), question_spec(2, category="Fees")]
+    )
+    run = make_scored_run(make_answer_set(question_set))
     client = Client()
     client.force_login(make_user(Role.LEAD, project))
     page = client.get(reverse("run", args=[run.pk])).content.decode()
@@ -80,7 +82,7 @@ def test_a_category_has_a_name_in_the_language_of_the_page() -> None:
     assert "Fees" in page
 
 
-def test_on_a_fresh_site_the_administrator_is_led_to_a_first_project_and_others_are_not() -> None:
+def test_fresh_site_leads_only_superuser_to_first_project() -> None:
     boss, stranger = Client(), Client()
     boss.force_login(User.objects.create_superuser("boss"))
     stranger.force_login(User.objects.create_user("stranger"))
@@ -93,10 +95,10 @@ def test_on_a_fresh_site_the_administrator_is_led_to_a_first_project_and_others_
     assert "import_questions" in page
 
 
-def test_an_empty_site_leads_who_runs_it_to_the_steps_in_the_back_office_and_nobody_else() -> None:
+def test_empty_site_shows_setup_steps_to_administrators_only() -> None:
     project = make_project()
-    for person, led in ((make_user(Role.ADMIN, project), True), (make_user(Role.REVIEWER, project), False)):
+    for person, shows_steps in ((make_user(Role.ADMIN, project), True), (make_user(Role.REVIEWER, project), False)):
         client = Client()
         client.force_login(person)
         page = client.get("/").content.decode()
-        assert ("step by step" in page) == led
+        assert ("step by step" in page) == shows_steps

@@ -16,13 +16,13 @@ import pytest
 from tests.faults.site import Site, free_port, fresh_database
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.server import JudgeServer
-from tests.pages.browser import PHONE, READ_MS, WIDE
+from tests.pages.browser import DESKTOP, PHONE, READ_MS
 
 __all__ = ["judge_server"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 QUESTIONS = 12
-BOSS, PASSWORD = "boss", "a good long password"
+ADMINISTRATOR, PASSWORD = "boss", "a good long password"
 DECIDED = "[...document.querySelectorAll('[data-entered]')].every((one) => one.textContent.trim() !== '–')"
 
 
@@ -33,20 +33,20 @@ def site(request: Any, tmp_path: Path, judge_server: JudgeServer) -> Iterator[tu
         pytest.skip("CONCORD_TEST_POSTGRES names no server")
     port = free_port()
     with fresh_database(request.param, tmp_path) as database:
-        made = Site(tmp_path, database, judge_server.base_url.removesuffix("/v1"))
-        for hurry in ("LEASE_SECONDS", "BUDGET_SECONDS", "CALL_SECONDS", "HEARTBEAT_SECONDS", "WEDGED_SECONDS"):
-            del made.environment[f"CONCORD_{hurry}"]
-        made.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
-        made.manage("migrate", "--verbosity", "0")
-        made.manage("createsuperuser", "--noinput", "--username", BOSS, "--email", "boss@example.org")
+        new_site = Site(tmp_path, database, judge_server.base_url.removesuffix("/v1"))
+        for setting in ("LEASE_SECONDS", "BUDGET_SECONDS", "CALL_SECONDS", "HEARTBEAT_SECONDS", "WEDGED_SECONDS"):
+            del new_site.environment[f"CONCORD_{setting}"]
+        new_site.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
+        new_site.manage("migrate", "--verbosity", "0")
+        new_site.manage("createsuperuser", "--noinput", "--username", ADMINISTRATOR, "--email", "boss@example.org")
         try:
-            made.start("manage.py", "serve", "--port", str(port))
-            yield made, reachable(f"http://127.0.0.1:{port}")
+            new_site.start("manage.py", "serve", "--port", str(port))
+            yield new_site, wait_for_site(f"http://127.0.0.1:{port}")
         finally:
-            made.stop()
+            new_site.stop()
 
 
-def reachable(address: str) -> str:
+def wait_for_site(address: str) -> str:
     for _ in range(300):
         try:
             urllib.request.urlopen(f"{address}/login/", timeout=10).close()
@@ -57,11 +57,11 @@ def reachable(address: str) -> str:
     raise AssertionError(f"nothing answers at {address}")
 
 
-class Person:
-    """Somebody at a browser of their own. ``steps`` counts presses that led to another page, files that were chosen and
-    answers that were rated; what the console complains about is kept."""
+class BrowserUser:
+    """A user at their own browser. ``steps`` counts presses that led to another page, chosen files and rated answers;
+    console errors are collected."""
 
-    def __init__(self, browser: Any, base: str, language: str, size: tuple[int, int] = WIDE) -> None:
+    def __init__(self, browser: Any, base: str, language: str, size: tuple[int, int] = DESKTOP) -> None:
         width, height = size
         context = browser.new_context(viewport={"width": width, "height": height}, locale=language)
         context.add_cookies([{"name": "django_language", "value": language, "url": base}])
@@ -69,25 +69,27 @@ class Person:
         self.page = context.new_page()
         self.page.set_default_timeout(90_000)
         self.base, self.steps, self.complaints = base, 0, list[str]()
-        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on(
+            "console", lambda message: self.complaints.append(message.text) if message.type == "error" else None
+        )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
-    def goes(self, path: str) -> None:
-        """By an address that one was given, or the front door."""
+    def open_path(self, path: str) -> None:
+        """Open an address, or a path of the site."""
         self.page.goto(path if path.startswith("http") else self.base + path)
 
     def press(self, selector: str) -> None:
-        """Press what leads on."""
-        found = self.page.locator(selector).first
-        if not found.is_visible():  # in a menu
+        """Click an element that leads to another page, and wait for it."""
+        target = self.page.locator(selector).first
+        if not target.is_visible():  # in a menu
             self.page.locator("details.menu", has=self.page.locator(selector)).locator("summary").first.click()
         with self.page.expect_navigation():
-            found.click()
+            target.click()
         self.page.wait_for_load_state()
         assert not self.page.locator(".errornote, .errors").count(), self.page.locator("form").last.inner_text()
         self.steps += 1
 
-    def fills(self, **fields: str) -> None:
+    def fill(self, **fields: str) -> None:
         """Fill in fields by their names."""
         for name, value in fields.items():
             field = self.page.locator(f"form [name={name}]:visible").first
@@ -96,106 +98,106 @@ class Person:
             else:
                 field.fill(value)
 
-    def brings(self, file: Path) -> None:
+    def choose_file(self, file: Path) -> None:
         """Choose a file."""
         self.page.set_input_files("input[name=file]", str(file))
         self.steps += 1
 
-    def logs_in(self, name: str) -> None:
-        """At the front door."""
-        self.goes("/")
-        self.fills(username=name, password=PASSWORD)
+    def log_in(self, name: str) -> None:
+        """Log in at the front page."""
+        self.open_path("/")
+        self.fill(username=name, password=PASSWORD)
         self.press("main form button.primary")
 
 
-def test_from_an_empty_site_to_an_exported_comparison(
+def test_empty_site_to_exported_comparison(
     site: tuple[Site, str], browser: Any, tmp_path: Path, judge_server: JudgeServer, capsys: Any
 ) -> None:
     base, began = site[1], time.monotonic()
-    boss = Person(browser, base, "en")
-    boss.logs_in(BOSS)
-    invited = {name: invite(boss, name, role) for name, role in (("kim", "lead"), ("lee", "reviewer"))}
-    boss.goes("/admin/")
-    boss.press("main a[href*='/endpoint/add/']")
-    boss.fills(name="llm", base_url=judge_server.base_url)
-    boss.press("[name=_save]")
-    boss.goes("/admin/")
-    boss.press("main a[href*='/judgeversion/add/']")
-    project = boss.page.locator("[name=project] option").nth(1).text_content()
-    boss.fills(project=project, name="gpt", endpoint="llm", model="m")
-    boss.press("[name=_save]")
+    administrator = BrowserUser(browser, base, "en")
+    administrator.log_in(ADMINISTRATOR)
+    invited = {name: invite(administrator, name, role) for name, role in (("kim", "lead"), ("lee", "reviewer"))}
+    administrator.open_path("/admin/")
+    administrator.press("main a[href*='/endpoint/add/']")
+    administrator.fill(name="llm", base_url=judge_server.base_url)
+    administrator.press("[name=_save]")
+    administrator.open_path("/admin/")
+    administrator.press("main a[href*='/judgeversion/add/']")
+    project = administrator.page.locator("[name=project] option").nth(1).text_content()
+    administrator.fill(project=project, name="gpt", endpoint="llm", model="m")
+    administrator.press("[name=_save]")
 
-    lead = Person(browser, base, "ko")
-    joins(lead, invited["kim"])
-    questions, *answers = files(tmp_path)
+    lead = BrowserUser(browser, base, "ko")
+    accept_invitation(lead, invited["kim"])
+    questions, *answers = write_files(tmp_path)
     lead.press("a[href='/question-sets/upload/']")
-    lead.brings(questions)
+    lead.choose_file(questions)
     lead.press("main form button.primary")
     lead.press("form[action$='/confirm/'] button.primary")
-    runs = [evaluates(lead, system, file) for system, file in zip(("alpha", "beta"), answers, strict=True)]
+    runs = [evaluate(lead, system, file) for system, file in zip(("alpha", "beta"), answers, strict=True)]
     for address in runs:
-        lead.goes(address)
+        lead.open_path(address)
         lead.press("a.button[href*='/queues/new/']")
         with lead.page.expect_response(lambda response: "/preview/" in response.url):
             lead.page.locator("label", has_text="lee").first.locator("input").check()
         lead.press("#queue-form button.primary")
 
-    expert = Person(browser, base, "ko", PHONE)
-    joins(expert, invited["lee"])
+    expert = BrowserUser(browser, base, "ko", PHONE)
+    accept_invitation(expert, invited["lee"])
     for _ in runs:
-        expert.goes("/")
-        rates(expert)
-    lead.goes(runs[1])
+        expert.open_path("/")
+        rate_first_queue(expert)
+    lead.open_path(runs[1])
     assert lead.page.locator(".verdict .says").count() >= 2
     lead.press("a.button[href*='/runs/compare/']")
     lead.page.locator(f"input[name=runs][value='{runs[0].rstrip('/').rpartition('/')[2]}']").check()
     lead.press("main form:has(input[name=runs]) button")
     compared = lead.page.locator("main").inner_text()
     assert "alpha" in compared and "beta" in compared  # noqa: PT018
-    lead.goes(runs[1])
-    taken = {format_: exports(lead, format_) for format_ in ("html", "json")}
+    lead.open_path(runs[1])
+    reports = {format_: download_report(lead, format_) for format_ in ("html", "json")}
     seconds = time.monotonic() - began
 
-    assert "<html" in taken["html"][:200].lower()
-    told = json.loads(taken["json"])
-    assert told["overall"]["corrected"]["value"] is not None
-    assert told["verdict"]["score"]
-    everybody = (boss, lead, expert)
-    assert [one.complaints for one in everybody] == [[], [], []]
+    assert "<html" in reports["html"][:200].lower()
+    report = json.loads(reports["json"])
+    assert report["overall"]["corrected"]["value"] is not None
+    assert report["verdict"]["score"]
+    users = (administrator, lead, expert)
+    assert [user.complaints for user in users] == [[], [], []]
     with capsys.disabled():
         steps = ", ".join(
-            f"{name} {one.steps}" for name, one in zip(("administrator", "lead", "expert"), everybody, strict=True)
+            f"{name} {user.steps}" for name, user in zip(("administrator", "lead", "expert"), users, strict=True)
         )
         print(f"\n{site[0].database_url.split(':')[0]}: {steps} steps, {seconds:.0f} s in all")
 
 
-def invite(boss: Person, name: str, role: str) -> str:
+def invite(administrator: BrowserUser, name: str, role: str) -> str:
     """A new person with a role; the link at which they choose their password."""
-    boss.goes("/admin/")
-    boss.press("main a[href*='/user/add/']")
-    boss.fills(username=name)
-    boss.press("[name=_save]")
-    link = str(boss.page.locator("code").inner_text())
-    boss.press("a[href*='/rolegrant/add/?user=']")
-    boss.fills(project=boss.page.locator("[name=project] option").nth(1).text_content())
-    boss.page.locator("[name=role]").select_option(value=role)
-    boss.press("[name=_save]")
+    administrator.open_path("/admin/")
+    administrator.press("main a[href*='/user/add/']")
+    administrator.fill(username=name)
+    administrator.press("[name=_save]")
+    link = str(administrator.page.locator("code").inner_text())
+    administrator.press("a[href*='/rolegrant/add/?user=']")
+    administrator.fill(project=administrator.page.locator("[name=project] option").nth(1).text_content())
+    administrator.page.locator("[name=role]").select_option(value=role)
+    administrator.press("[name=_save]")
     return link
 
 
-def joins(one: Person, link: str) -> None:
-    """Choose the password at the link one was handed; then one is in."""
-    one.goes(link)
-    one.fills(new_password1=PASSWORD, new_password2=PASSWORD)
-    one.press("main form button.primary")
+def accept_invitation(user: BrowserUser, link: str) -> None:
+    """Choose the password at the link of the invitation."""
+    user.open_path(link)
+    user.fill(new_password1=PASSWORD, new_password2=PASSWORD)
+    user.press("main form button.primary")
 
 
-def evaluates(lead: Person, system: str, answers: Path) -> str:
-    """Answers of a system from a file, judged; the address of the run once it has ended."""
-    lead.goes("/")
+def evaluate(lead: BrowserUser, system: str, answers: Path) -> str:
+    """Evaluate answers of a system from a file; return the address of the completed run."""
+    lead.open_path("/")
     lead.press("a[href*='/evaluations/new/']")
-    lead.brings(answers)
-    lead.fills(system=system)
+    lead.choose_file(answers)
+    lead.fill(system=system)
     lead.press("form[enctype] button.primary")
     lead.press("form[action$='/confirm/'] button.primary")
     lead.press("button[name=plan]")
@@ -205,8 +207,8 @@ def evaluates(lead: Person, system: str, answers: Path) -> str:
     return str(lead.page.url)
 
 
-def rates(expert: Person) -> None:
-    """Everything that waits in the first queue, with presses of a finger."""
+def rate_first_queue(expert: BrowserUser) -> None:
+    """Rate everything in the first queue, with touches."""
     expert.press("main a.button[href^='/review/']")
     for _ in range(3 * QUESTIONS):
         if expert.page.locator("#reveal").count():
@@ -216,19 +218,21 @@ def rates(expert: Person) -> None:
         if "/items/" not in expert.page.url:
             return
         expert.page.locator("#rating[data-ready]").wait_for()
-        here = expert.page.url
+        item_url = expert.page.url
         for digit in range(60):  # claims are decided one by one
             if expert.page.evaluate(DECIDED):
                 break
             expert.page.keyboard.press(str(1 + (digit + expert.steps) % 4))
         expert.page.keyboard.press("Enter")
-        expert.page.wait_for_function("here => location.href !== here || document.querySelector('#reveal')", arg=here)
+        expert.page.wait_for_function(
+            "here => location.href !== here || document.querySelector('#reveal')", arg=item_url
+        )
         expert.page.wait_for_load_state()
         expert.steps += 1
     raise AssertionError("the queue has no end")
 
 
-def exports(lead: Person, format_: str) -> str:
+def download_report(lead: BrowserUser, format_: str) -> str:
     """The run's report as a file."""
     lead.page.locator("details.menu", has=lead.page.locator(f"a[href$='format={format_}']")).locator("summary").click()
     with lead.page.expect_download() as download:
@@ -238,9 +242,9 @@ def exports(lead: Person, format_: str) -> str:
     return Path(download.value.path()).read_text()
 
 
-def files(folder: Path) -> list[Path]:
+def write_files(folder: Path) -> list[Path]:
     """Questions, and the answers of two systems."""
-    asked = [
+    questions = [
         {
             "id": f"q{n}",
             "question": f"휴가 {n}은 며칠입니까?",
@@ -249,14 +253,18 @@ def files(folder: Path) -> list[Path]:
         }
         for n in range(QUESTIONS)
     ]
-    said = [
+    answers = [
         [
-            {"question_id": f"q{n}", "answer": f"휴가 {n}은 {n + more}일입니다.", "contexts": [f"휴가 {n}: {n + 1}일."]}
+            {
+                "question_id": f"q{n}",
+                "answer": f"휴가 {n}은 {n + extra_days}일입니다.",
+                "contexts": [f"휴가 {n}: {n + 1}일."],
+            }
             for n in range(QUESTIONS)
         ]
-        for more in (1, 2)
+        for extra_days in (1, 2)
     ]
-    made = [folder / name for name in ("faq.jsonl", "alpha.jsonl", "beta.jsonl")]
-    for path, rows in zip(made, [asked, *said], strict=True):
+    paths = [folder / name for name in ("faq.jsonl", "alpha.jsonl", "beta.jsonl")]
+    for path, rows in zip(paths, [questions, *answers], strict=True):
         path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
-    return made
+    return paths

@@ -1,4 +1,4 @@
-"""A character that PostgreSQL stores in no text costs nobody what they typed around it."""
+"""NUL, which PostgreSQL cannot store in texts, is removed and the rest of the input is kept."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ def world() -> World:
     return make_world()
 
 
-def test_what_a_reviewer_types_is_stored_without_it(world: World) -> None:
+def test_reviewer_input_is_stored_without_nul(world: World) -> None:
     client, key = world.client("member"), [world.assignment.pk]
-    said = {"value:correctness": "3", "value:faithfulness": "4", "comment": "so\0 far", "form_key": "k\0"}
-    assert client.post(reverse("review-draft", args=key), said).status_code == 204
+    form_data = {"value:correctness": "3", "value:faithfulness": "4", "comment": "so\0 far", "form_key": "k\0"}
+    assert client.post(reverse("review-draft", args=key), form_data).status_code == 204
     assert Draft.objects.get().payload["comment"] == "so far"
-    assert client.post(reverse("review-submit", args=key), said).status_code == 302
+    assert client.post(reverse("review-submit", args=key), form_data).status_code == 302
     assert {row.comment for row in Rating.objects.all()} == {"so far"}
     assert client.post(reverse("review-flag", args=key), {"kind": "unsafe", "flag_comment": "\0why"}).status_code == 302
     assert client.post(reverse("review-escalate", args=key), {"escalate_comment": "wh\0at"}).status_code == 302
     assert list(ItemEvent.objects.order_by("pk").values_list("comment", flat=True)) == ["why", "what"]
 
 
-def test_what_a_lead_types_and_searches_for_too(world: World) -> None:
+def test_lead_input_and_search_drop_nul(world: World) -> None:
     lead = world.client("lead")
     metric = world.queue.metrics.get(metric__name="correctness").metric_id
-    said = {"metric": metric, "value:correctness": "3", "reason": "read\0 it"}
-    assert lead.post(reverse("answer-override", args=[world.answer.pk]), said).status_code == 302
+    form_data = {"metric": metric, "value:correctness": "3", "reason": "read\0 it"}
+    assert lead.post(reverse("answer-override", args=[world.answer.pk]), form_data).status_code == 302
     assert Override.objects.get().reason == "read it"
     for address in (reverse("run-list"), reverse("run-answers", args=[world.run.pk])):
         assert lead.get(address, {"q": "\0", "metric": "correctness"}).status_code == 200
 
 
-def test_forms_without_it_are_handed_on_as_they_are(world: World) -> None:
+def test_forms_without_nul_are_unchanged(world: World) -> None:
     response = world.client("lead").get(reverse("run-list"), {"q": "A run", "state": ["completed", "failed"]})
     assert response.wsgi_request.GET.getlist("state") == ["completed", "failed"]

@@ -1,4 +1,4 @@
-"""Which pages the browser tests open, with the demo loaded, and that none is forgotten."""
+"""Pages that the browser tests open over the demo, and a check that they cover every page."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ NO_PAGES = {
 }
 
 
-def prepare(people: dict[str, User]) -> None:
-    """What the demo does not bring: a rated item, one that a lead is asked about, a comparison, and a gold set with a
-    judge whose prompts are worked on."""
+def prepare_tour(users: dict[str, User]) -> None:
+    """Add to the demo: a rated item, an escalated one, a comparison, and a gold set with a judge whose prompts are
+    calibrated."""
     queue = ReviewQueue.objects.get(example=False)
-    rated = held(queue, people["reviewer1"])
-    given = {row.metric.name: RatingInput(value=3) for row in queue_metrics(queue)}
-    if submit(rated, given, idempotency_key="tour", by=people["reviewer1"], active_ms=30_000).reveal:
-        reveal(rated)
-        finalise(rated, by=people["reviewer1"])
-    escalate(held(queue, people["reviewer2"]), "Is this still the rule?")
+    assignment = held_assignment(queue, users["reviewer1"])
+    ratings = {row.metric.name: RatingInput(value=3) for row in queue_metrics(queue)}
+    if submit(assignment, ratings, idempotency_key="tour", by=users["reviewer1"], active_ms=30_000).reveal:
+        reveal(assignment)
+        finalise(assignment, by=users["reviewer1"])
+    escalate(held_assignment(queue, users["reviewer2"]), "Is this still the rule?")
     vector, graph = judged_runs()
     rated_metric = MetricDefinition.objects.filter(name="correctness").latest("pk")
     for number, answer in enumerate(graph.answer_set.answers.order_by("pk")[:12]):
         imported_rating(answer, rated_metric, "a", 1 + number % 5)
-    freeze(graph, "Gold", by=people["lead"])
+    freeze(graph, "Gold", by=users["lead"])
     make_judge(graph.project, "remote", endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
     for site in sites():
         if hasattr(site, "prepare"):
-            site.prepare(vector, graph, people)
-    cache_figures(vector, graph, people["lead"])
+            site.prepare(vector, graph, users)
+    cache_figures(vector, graph, users["lead"])
 
 
 def cache_figures(vector: Run, graph: Run, lead: User) -> None:
@@ -73,11 +73,11 @@ def cache_figures(vector: Run, graph: Run, lead: User) -> None:
         assert response.status_code == 200, path
 
 
-def held(queue: ReviewQueue, person: User) -> Assignment:
-    """The item in the person's hands."""
-    found = next_assignment(queue, person)
-    assert found is not None
-    return found
+def held_assignment(queue: ReviewQueue, reviewer: User) -> Assignment:
+    """Return the item that the reviewer holds."""
+    assignment = next_assignment(queue, reviewer)
+    assert assignment is not None
+    return assignment
 
 
 def judged_runs() -> tuple[Run, Run]:
@@ -87,12 +87,12 @@ def judged_runs() -> tuple[Run, Run]:
 
 
 def pages_of_a_lead() -> list[str]:
-    """The addresses of everything a lead sees."""
+    """Return the addresses of all pages a lead sees."""
     vector, run = judged_runs()
     answer = run.answer_set.answers.order_by("pk")[0]
     queues = [queue.pk for queue in ReviewQueue.objects.order_by("pk")]
-    case = Assignment.objects.get(state=Assignment.State.FLAGGED).item_id
-    compared = f"runs={vector.pk},{run.pk}"
+    item_id = Assignment.objects.get(state=Assignment.State.FLAGGED).item_id
+    comparison_query = f"runs={vector.pk},{run.pk}"
     return [
         reverse("home"),
         reverse("run-list"),
@@ -100,8 +100,8 @@ def pages_of_a_lead() -> list[str]:
         reverse("run", args=[run.pk]),
         reverse("run-agreement", args=[run.pk]),
         reverse("run-answers", args=[run.pk]),
-        f"{reverse('run-compare')}?{compared}",
-        f"{reverse('run-compare-answers')}?{compared}&question={answer.question.external_id}",
+        f"{reverse('run-compare')}?{comparison_query}",
+        f"{reverse('run-compare-answers')}?{comparison_query}&question={answer.question.external_id}",
         f"{reverse('answer', args=[answer.pk])}?run={run.pk}",
         reverse("judge-list"),
         *(reverse("judge", args=[judge.pk]) for judge in JudgeVersion.objects.order_by("pk")[:1]),
@@ -112,9 +112,9 @@ def pages_of_a_lead() -> list[str]:
         reverse("queue-questions", args=[queues[-1]]),
         f"{reverse('queue-new')}?run={run.pk}",
         reverse("adjudication"),
-        reverse("adjudication-case", args=[case]),
-        reverse("adjudication-question", args=[case]),
-        reverse("adjudication-rubric", args=[case, "correctness"]),
+        reverse("adjudication-case", args=[item_id]),
+        reverse("adjudication-question", args=[item_id]),
+        reverse("adjudication-rubric", args=[item_id, "correctness"]),
         *(page for site in sites() if hasattr(site, "lead_pages") for page in site.lead_pages(vector, run)),
         reverse("run-retrieval", args=[run.pk]),
         reverse("question-set-list"),
@@ -125,57 +125,57 @@ def pages_of_a_lead() -> list[str]:
     ]
 
 
-def pages_of_a_reviewer(person: User) -> list[str]:
-    """The addresses of everything a reviewer sees."""
-    waiting = ReviewQueue.objects.get(example=False)
-    rated = Assignment.objects.get(item__queue=waiting, reviewer=person, state=Assignment.State.FINISHED)
+def pages_of_a_reviewer(reviewer: User) -> list[str]:
+    """Return the addresses of all pages a reviewer sees."""
+    queue = ReviewQueue.objects.get(example=False)
+    rated_assignment = Assignment.objects.get(item__queue=queue, reviewer=reviewer, state=Assignment.State.FINISHED)
     return [
         reverse("home"),
         reverse("queue-list"),
-        reverse("queue", args=[waiting.pk]),
-        reverse("review-item", args=[held(waiting, person).pk]),
+        reverse("queue", args=[queue.pk]),
+        reverse("review-item", args=[held_assignment(queue, reviewer).pk]),
         reverse("account"),
         reverse("kept"),
         reverse("my-ratings"),
-        reverse("review-item", args=[rated.pk]),
-        reverse("review-rerate", args=[rated.pk]),
+        reverse("review-item", args=[rated_assignment.pk]),
+        reverse("review-rerate", args=[rated_assignment.pk]),
         reverse("review-keys"),
-        *(page for site in sites() if hasattr(site, "reviewer_pages") for page in site.reviewer_pages(waiting.project)),
+        *(page for site in sites() if hasattr(site, "reviewer_pages") for page in site.reviewer_pages(queue.project)),
     ]
 
 
-def forgotten(paths: Iterable[str], lead: User) -> list[str]:
-    """Addresses of the human half that answer a GET and are neither opened nor known to be no page."""
-    opened = {resolve(urlsplit(path).path).url_name for path in paths}
+def uncovered_pages(paths: Iterable[str], lead: User) -> list[str]:
+    """Return names of review routes that answer a GET and are neither opened nor listed in ``NO_PAGES``."""
+    opened_routes = {resolve(urlsplit(path).path).url_name for path in paths}
     client = Client()
     client.force_login(lead)
-    left = []
+    uncovered = []
     for pattern in addresses():
-        if pattern.name in opened or pattern.name in NO_PAGES:
+        if pattern.name in opened_routes or pattern.name in NO_PAGES:
             continue
-        blanks = {name: BLANKS.get(type(part).__name__, 0) for name, part in _parts(pattern)}
-        if client.get(reverse(pattern.name, kwargs=blanks)).status_code != 405:
-            left.append(str(pattern.name))
-    return left
+        arguments = {name: CONVERTER_VALUES.get(type(part).__name__, 0) for name, part in _url_parameters(pattern)}
+        if client.get(reverse(pattern.name, kwargs=arguments)).status_code != 405:
+            uncovered.append(str(pattern.name))
+    return uncovered
 
 
-BLANKS = {"StringConverter": "x", "UUIDConverter": UUID(int=0)}
+CONVERTER_VALUES = {"StringConverter": "x", "UUIDConverter": UUID(int=0)}
 
 
 def addresses() -> list[URLPattern]:
-    """Those of the review app and of the installed features."""
+    """Return the URL patterns of the review app and of the installed features."""
     modules = ["review.urls", *(feature.urls for feature in features() if feature.urls)]
-    return [pattern for module in modules for pattern in flat(import_module(module).urlpatterns)]
+    return [pattern for module in modules for pattern in flatten(import_module(module).urlpatterns)]
 
 
-def flat(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[URLPattern]:
-    """The addresses, those of included modules in place."""
+def flatten(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[URLPattern]:
+    """Flatten the URL patterns, with those of included modules in place."""
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
-            yield from flat(pattern.url_patterns)
+            yield from flatten(pattern.url_patterns)
         else:
             yield pattern
 
 
-def _parts(pattern: URLPattern) -> Iterable[tuple[str, object]]:
+def _url_parameters(pattern: URLPattern) -> Iterable[tuple[str, object]]:
     return pattern.pattern.converters.items()

@@ -1,4 +1,4 @@
-"""What a person reads or hears on a page: its texts and the attributes that are spoken or shown."""
+"""Visible and spoken text of a page: its texts and the attributes shown or read aloud."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ NOT_PROSE = {"script", "style", "code", "pre", "kbd"}  # commands, ids and keys
 VOID = {"input", "br", "hr", "meta", "link", "img", "wbr", "source", "col", "area", "base", "embed", "track"}
 
 
-class Visible(HTMLParser):
-    """Collects each text and each spoken attribute of its own. What stands in another language by its own ``lang``
-    is data, and left out."""
+class VisibleTextParser(HTMLParser):
+    """Collects each text and each spoken attribute separately. Elements with their own ``lang`` are data and left
+    out."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.found: list[str] = []
+        self.texts: list[str] = []
         self._open: list[tuple[str, bool]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [value for name, value in attrs if name in SPOKEN and value]
+        self.texts += [value for name, value in attrs if name in SPOKEN and value]
         if tag not in VOID:
             foreign = tag != "html" and dict(attrs).get("lang") not in {None, "ko"}
             self._open.append((tag, tag in NOT_PROSE or foreign))
@@ -29,12 +29,12 @@ class Visible(HTMLParser):
             pass
 
     def handle_data(self, data: str) -> None:
-        if not any(hidden for _tag, hidden in self._open):
-            self.found.append(data)
+        if not any(is_hidden for _tag, is_hidden in self._open):
+            self.texts.append(data)
 
 
 def visible_texts(page: str) -> list[str]:
     """The texts of a page, their spaces as a browser shows them, without empty ones."""
-    parser = Visible()
+    parser = VisibleTextParser()
     parser.feed(page)
-    return [text for found in parser.found if (text := " ".join(found.split()))]
+    return [text for text_part in parser.texts if (text := " ".join(text_part.split()))]

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from evaluation.core.roles import Role
-from evaluation.criteria.services import draft
+from evaluation.criteria.services import draft_version
 from evaluation.models import (
     Answer,
     ApiToken,
@@ -60,39 +60,45 @@ class World:
         return ApiToken.objects.get_or_create(**own, sha256=person, scope="read", defaults={"expires_at": ends})[0]
 
     @property
-    def raised(self) -> ItemEvent:
-        """An escalation of the member's item, made when it is first asked for."""
-        found, _ = ItemEvent.objects.get_or_create(assignment=self.assignment, verb="escalate")
-        return found
+    def escalation(self) -> ItemEvent:
+        """Escalation of the member's item, created on first access."""
+        event, _ = ItemEvent.objects.get_or_create(assignment=self.assignment, verb="escalate")
+        return event
 
     @property
     def answer_batch(self) -> ImportBatch:
-        """A file of answers that waits for its confirmation."""
+        """Uploaded file of answers that waits for its confirmation."""
         id_ = self.question_set.questions.order_by("position").values_list("external_id", flat=True)[0]
         content = json.dumps([{"question_id": id_, "answer": "Because."}]).encode()
         return store_answers(self.question_set, "uploaded", "a.json", content, self.people["evaluator"])
 
     @property
     def search(self) -> Search:
-        """A search on it."""
-        about = {"gold_set": self.look.gold_set, "judge_version": self.look.judge_version, "family": "answer_quality"}
-        found, _ = Search.objects.get_or_create(active=self.look.active, strategy="map", **about)
-        return found
+        """Prompt search on the hold-out test's gold set, created on first access."""
+        about = {
+            "gold_set": self.holdout_test.gold_set,
+            "judge_version": self.holdout_test.judge_version,
+            "family": "answer_quality",
+        }
+        new_search, _ = Search.objects.get_or_create(active=self.holdout_test.active, strategy="map", **about)
+        return new_search
 
     @property
-    def look(self) -> HoldoutTest:
-        """A look at the hold-out of a gold set, both made when they are first asked for."""
-        seat = self.run.judges.get()
+    def holdout_test(self) -> HoldoutTest:
+        """Hold-out test of a gold set, both created on first access."""
+        run_judge = self.run.judges.get()
         gold, _ = GoldSet.objects.get_or_create(project=self.project, name="gold", version=1, seed=0)
-        judged = dict.fromkeys(("candidate", "active", "best"), seat.rubric_version)
+        rubric_versions = dict.fromkeys(("candidate", "active", "best"), run_judge.rubric_version)
         about = {"project": self.project, "lineage": "gold", "number": 1, "step": 1, "claim": "better"}
-        found, _ = HoldoutTest.objects.get_or_create(gold_set=gold, judge_version=seat.judge_version, **judged, **about)
-        return found
+        holdout_test, _ = HoldoutTest.objects.get_or_create(
+            gold_set=gold, judge_version=run_judge.judge_version, **rubric_versions, **about
+        )
+        return holdout_test
 
     @property
     def criterion(self) -> CriterionVersion:
-        """A draft of a custom criterion, made when it is first asked for."""
-        return draft(self.project, spec(name="tone_of_voice"), by=None)
+        """Draft of a custom criterion, created on first access."""
+        return draft_version(self.project, spec(name="tone_of_voice"), by=None)
 
     @property
     def system_version(self) -> SystemVersion:

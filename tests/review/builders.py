@@ -100,10 +100,10 @@ def answer_rows(run: Run) -> list[Answer]:
 def score(
     run: Run, answer: Answer, row: MetricDefinition, value: float | str | None, *, author: str = "", **fields: Any
 ) -> Score:
-    """One score row of a value as ``score_row`` takes it, stored."""
-    made = score_row(run, answer, row, value, author=author, **fields)
-    made.save(force_insert=True)
-    return made
+    """Store one score row; ``score_row`` describes the value."""
+    stored_score = score_row(run, answer, row, value, author=author, **fields)
+    stored_score.save(force_insert=True)
+    return stored_score
 
 
 def score_row(
@@ -130,63 +130,63 @@ def score_all(run: Run, values: Mapping[str, Sequence[float | str | None]]) -> N
     rows = definitions(values)
     judge = run.judges.filter(primary=True).first()
     answers = answer_rows(run)
-    made = []
-    for name, given in values.items():
+    scores = []
+    for name, metric_values in values.items():
         by: dict[str, Any] = {}
         if name in JUDGED and judge is not None:
             by = {"judge_version_id": judge.judge_version_id, "rubric_version_id": judge.rubric_version_id}
-        for answer, value in zip(answers, given, strict=True):
+        for answer, value in zip(answers, metric_values, strict=True):
             if value is not None:
-                made.append(score_row(run, answer, rows[name], value, **by))
-    Score.objects.bulk_create(made)
+                scores.append(score_row(run, answer, rows[name], value, **by))
+    Score.objects.bulk_create(scores)
 
 
 def second_judge(run: Run, values: Mapping[str, Sequence[float | str | None]], name: str = "second") -> JudgeVersion:
-    """Scores of a judge that is compared only."""
-    other = make_judge(run.project, name)
+    """Add scores of a judge for comparison only."""
+    judge = make_judge(run.project, name)
     rubric = RubricVersion.objects.get(pk=run.judges.first().rubric_version_id)
-    run.judges.create(judge_version=other, rubric_version=rubric, primary=False)
-    for metric_name, given in values.items():
+    run.judges.create(judge_version=judge, rubric_version=rubric, primary=False)
+    for metric_name, metric_values in values.items():
         row = metric(metric_name)
-        for answer, value in zip(answer_rows(run), given, strict=True):
+        for answer, value in zip(answer_rows(run), metric_values, strict=True):
             if value is not None:
-                score(run, answer, row, value, judge_version=other, rubric_version=rubric, by=other.pk)
-    return other
+                score(run, answer, row, value, judge_version=judge, rubric_version=rubric, by=judge.pk)
+    return judge
 
 
 def queue_for(run: Run, metrics: Sequence[MetricDefinition], reviewers: Sequence[User], **fields: Any) -> ReviewQueue:
     """A queue with members and metrics, without items."""
     needed = max(3, len(reviewers))
     queue = ReviewQueue.objects.create(project=run.project, name=unique("queue"), reviews_needed=needed, **fields)
-    for person in reviewers:
-        RoleGrant.objects.get_or_create(user=person, project=run.project, role="reviewer")
+    for reviewer in reviewers:
+        RoleGrant.objects.get_or_create(user=reviewer, project=run.project, role="reviewer")
     QueueMetric.objects.bulk_create(QueueMetric(queue=queue, metric=row) for row in metrics)
-    QueueMember.objects.bulk_create(QueueMember(queue=queue, reviewer=person) for person in reviewers)
+    QueueMember.objects.bulk_create(QueueMember(queue=queue, reviewer=reviewer) for reviewer in reviewers)
     return queue
 
 
-def draw_into(queue: ReviewQueue, run: Run, places: Sequence[tuple[str, float | None, bool]], **fields: Any) -> Draw:
+def draw_into(queue: ReviewQueue, run: Run, members: Sequence[tuple[str, float | None, bool]], **fields: Any) -> Draw:
     """A draw over the run's answers: (stratum, probability, sampled) for each in order, with items for the sampled."""
-    drawn = Draw.objects.create(
-        queue=queue, run=run, strategy=fields.pop("strategy", "stratified"), seed=7, frame_size=len(places), **fields
+    draw = Draw.objects.create(
+        queue=queue, run=run, strategy=fields.pop("strategy", "stratified"), seed=7, frame_size=len(members), **fields
     )
     answers = answer_rows(run)
     invalidate_figures([answer.pk for answer in answers])
     FrameMember.objects.bulk_create(
-        FrameMember(draw=drawn, answer=answer, stratum=stratum, probability=probability, sampled=sampled)
-        for answer, (stratum, probability, sampled) in zip(answers, places, strict=True)
+        FrameMember(draw=draw, answer=answer, stratum=stratum, probability=probability, sampled=sampled)
+        for answer, (stratum, probability, sampled) in zip(answers, members, strict=True)
     )
     queued = set(ReviewItem.objects.filter(queue=queue, occasion=1).values_list("answer_id", flat=True))
     ReviewItem.objects.bulk_create(
         ReviewItem(queue=queue, answer=answer, run=run, shuffle_key=answer.pk, reviews_needed=queue.reviews_needed)
-        for answer, (_stratum, _probability, sampled) in zip(answers, places, strict=True)
+        for answer, (_stratum, _probability, sampled) in zip(answers, members, strict=True)
         if sampled and answer.pk not in queued
     )
-    return drawn
+    return draw
 
 
-def assignment_of(queue: ReviewQueue, answer: Answer, person: User, run: Run, *, occasion: int = 1) -> Assignment:
-    """The person's assignment of the answer's item, made where there is none."""
+def assignment_of(queue: ReviewQueue, answer: Answer, reviewer: User, run: Run, *, occasion: int = 1) -> Assignment:
+    """The reviewer's assignment of the answer's item, created when it does not exist."""
     item, _ = ReviewItem.objects.get_or_create(
         queue=queue,
         answer=answer,
@@ -198,20 +198,20 @@ def assignment_of(queue: ReviewQueue, answer: Answer, person: User, run: Run, *,
             "reviews_needed": queue.reviews_needed if occasion == 1 else 1,
         },
     )
-    found = Assignment.objects.filter(item=item, reviewer=person).first()
-    if found:
-        return found
+    existing = Assignment.objects.filter(item=item, reviewer=reviewer).first()
+    if existing:
+        return existing
     if item.reserved:
-        Reservation.objects.create(item=item, reviewer=person)
-    made = Assignment.objects.create(
-        item=item, queue=queue, reviewer=person, slot=item.assignments.count() + 1, lease_until=timezone.now()
+        Reservation.objects.create(item=item, reviewer=reviewer)
+    assignment = Assignment.objects.create(
+        item=item, queue=queue, reviewer=reviewer, slot=item.assignments.count() + 1, lease_until=timezone.now()
     )
-    moved(made, Assignment.State.SUBMITTED)
-    return made
+    set_assignment_state(assignment, Assignment.State.SUBMITTED)
+    return assignment
 
 
-def moved(assignment: Assignment, state: str) -> None:
-    """Bring an assignment into a rated state, or back into the rater's hands, as reviewers do."""
+def set_assignment_state(assignment: Assignment, state: str) -> None:
+    """Bring an assignment into a rated state, or reopen it, as reviewers do."""
     assignment.state = state
     assignment.submitted_at = None if state == Assignment.State.LEASED else assignment.submitted_at or timezone.now()
     assignment.fence += state == Assignment.State.LEASED
@@ -228,11 +228,11 @@ def rate(
     before = Rating.objects.filter(assignment=assignment, metric=row, phase=phase).count()
     assignment.refresh_from_db()
     if phase == "initial" and before:
-        moved(assignment, Assignment.State.LEASED)
-        moved(assignment, Assignment.State.SUBMITTED)
+        set_assignment_state(assignment, Assignment.State.LEASED)
+        set_assignment_state(assignment, Assignment.State.SUBMITTED)
     if phase == "final" and assignment.state == Assignment.State.SUBMITTED:
-        moved(assignment, Assignment.State.REVEALED)
-        moved(assignment, Assignment.State.FINISHED)
+        set_assignment_state(assignment, Assignment.State.REVEALED)
+        set_assignment_state(assignment, Assignment.State.FINISHED)
     invalidate_figures([assignment.item.answer_id])
     return Rating.objects.create(
         answer_id=assignment.item.answer_id,
@@ -255,18 +255,17 @@ def rate_each(
     queue: ReviewQueue,
     rows: Sequence[MetricDefinition],
     answers: Sequence[Answer],
-    given: Mapping[User, Sequence[float]],
+    ratings: Mapping[User, Sequence[float]],
 ) -> None:
-    """First ratings of many answers in a few statements: each person gives the n-th answer the n-th value on every
-    metric."""
+    """Store first ratings in a few statements: each person gives the n-th answer the n-th value on every metric."""
     items = {item.answer_id: item for item in ReviewItem.objects.filter(queue=queue, occasion=1)}
     now = timezone.now()
-    held = [
-        (Assignment(item=items[answer.pk], queue=queue, reviewer=person, slot=slot, lease_until=now), value)
-        for slot, (person, values) in enumerate(given.items(), start=1)
+    assignments = [
+        (Assignment(item=items[answer.pk], queue=queue, reviewer=reviewer, slot=slot, lease_until=now), value)
+        for slot, (reviewer, values) in enumerate(ratings.items(), start=1)
         for answer, value in zip(answers, values, strict=True)
     ]
-    Assignment.objects.bulk_create(assignment for assignment, _value in held)
+    Assignment.objects.bulk_create(assignment for assignment, _value in assignments)
     Assignment.objects.filter(queue=queue, state=Assignment.State.LEASED).update(
         state=Assignment.State.SUBMITTED, submitted_at=now
     )
@@ -284,7 +283,7 @@ def rate_each(
             value=value,
             idempotency_key=unique("rating"),
         )
-        for assignment, value in held
+        for assignment, value in assignments
         for row in rows
     )
 
@@ -294,9 +293,9 @@ def imported_rating(
 ) -> Rating:
     """A rating made elsewhere, stored."""
     invalidate_figures([answer.pk])
-    made = imported_row(answer, row, author, value, **fields)
-    made.save(force_insert=True)
-    return made
+    rating = imported_row(answer, row, author, value, **fields)
+    rating.save(force_insert=True)
+    return rating
 
 
 def imported_row(
@@ -320,12 +319,12 @@ def imported_row(
 
 def decide(answer: Answer, row: MetricDefinition, value: float | str | None, kind: str = "override") -> Override:
     """An override, adjudication or revert, the next in turn."""
-    turn = Override.objects.filter(answer=answer, metric=row).count() + 1
+    number = Override.objects.filter(answer=answer, metric=row).count() + 1
     invalidate_figures([answer.pk])
     return Override.objects.create(
         answer=answer,
         metric=row,
-        seq=turn,
+        seq=number,
         kind=kind,
         value=None if isinstance(value, str) else value,
         label=value if isinstance(value, str) else None,
@@ -335,5 +334,5 @@ def decide(answer: Answer, row: MetricDefinition, value: float | str | None, kin
 
 
 def make_report(run: Run) -> Report:
-    """The report of a run as it stands now, computed without the cache."""
+    """The current report of a run, computed without the cache."""
     return build_report(load_inputs(run))

@@ -1,7 +1,6 @@
-"""Fills a fresh database with reviewers and queues and prints them: ``-m tests.review.crowd PEOPLE ITEMS``.
+"""Fill a fresh database with reviewers and queues and print them: ``-m tests.review.crowd PEOPLE ITEMS``.
 
-``ITEMS`` is JSON: how many items a queue has, by the number of reviewers that each of them needs.
-"""
+``ITEMS`` is JSON: the number of items of a queue, by the number of reviewers that each item needs."""
 
 # ruff: noqa: E402 -- the imports need Django set up
 from __future__ import annotations
@@ -25,11 +24,11 @@ from tests.factories import make_answer_set, make_question_set, make_queue, make
 
 
 @transaction.atomic
-def main(people: int, items: dict[int, int]) -> None:
+def main(reviewer_count: int, items: dict[int, int]) -> None:
     """One project, a judged run, reviewers with tokens, and the queues."""
     run = make_scored_run(make_answer_set(make_question_set(specs=max(items.values()))))
     reviewers = []
-    for number in range(people):
+    for number in range(reviewer_count):
         user = User(username=f"reviewer-{number}")
         user.set_unusable_password()
         user.save()

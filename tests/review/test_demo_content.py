@@ -1,4 +1,4 @@
-"""The demo's files agree with each other and with what their questions ask for."""
+"""Demo files: they agree with each other and with the fields of their questions."""
 
 from __future__ import annotations
 
@@ -67,27 +67,27 @@ def keyword_alternatives(question: Record) -> list[list[str]]:
 
 
 def holds_every_keyword(question: Record, text: str) -> bool:
-    plain = text.replace("*", "")
-    return all(any(form in plain for form in forms) for forms in keyword_alternatives(question))
+    plain_text = text.replace("*", "")
+    return all(any(form in plain_text for form in forms) for forms in keyword_alternatives(question))
 
 
-def test_the_importer_accepts_the_questions_and_knows_all_their_fields() -> None:
-    read = read_questions((DEMO / "questions.yaml").read_bytes(), "questions.yaml")
-    assert [q.id for q in read.questions] == list(questions())
-    assert read.metadata_keys == ()
-    assert read.set_metadata == {"version": 1, "name": "demo"}
-    by_id = {q.id: q for q in read.questions}
+def test_importer_accepts_the_questions_and_all_their_fields() -> None:
+    parsed = read_questions((DEMO / "questions.yaml").read_bytes(), "questions.yaml")
+    assert [q.id for q in parsed.questions] == list(questions())
+    assert parsed.metadata_keys == ()
+    assert parsed.set_metadata == {"version": 1, "name": "demo"}
+    by_id = {q.id: q for q in parsed.questions}
     assert by_id["two-hop-08"].difficulty == "hard"  # its own, not its section's
     assert by_id["single-09"].references[0] == "TOPIK level 4."
     assert by_id["single-04"].keywords == (("95,000원", "9만 5천 원", "9만5천원"), ("6학점",))
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_importer_accepts_the_answers_and_keeps_the_fault_apart(system: str) -> None:
-    read = read_answers((DEMO / SYSTEMS[system]).read_bytes(), SYSTEMS[system])
-    assert [a.question_id for a in read.answers] == list(questions())
-    assert read.metadata_keys == ("demo_fault",)
-    for row in read.answers:
+def test_importer_accepts_the_answers_and_stores_the_fault_as_metadata(system: str) -> None:
+    parsed = read_answers((DEMO / SYSTEMS[system]).read_bytes(), SYSTEMS[system])
+    assert [a.question_id for a in parsed.answers] == list(questions())
+    assert parsed.metadata_keys == ("demo_fault",)
+    for row in parsed.answers:
         assert row.answered != bool(row.error)
         assert {c.chunk_id for c in row.answer.contexts or ()} <= set(chunks())
 
@@ -186,7 +186,7 @@ def test_every_kind_of_fault_occurs_and_the_worse_system_has_far_more() -> None:
     assert 0 < 2 * graph.total() < vector.total()
 
 
-def test_one_answer_failed_and_one_retrieved_nothing() -> None:
+def test_demo_has_a_failed_answer_and_an_empty_retrieval() -> None:
     vector = answers("demo-vector").values()
     assert [a["question_id"] for a in vector if a.get("error")] == ["two-hop-05"]
     assert [a["question_id"] for a in vector if a.get("contexts") == []] == ["three-hop-06"]
@@ -205,38 +205,38 @@ def test_faultless_answers_of_the_better_system_hold_nearly_all_their_keywords()
 
 
 @pytest.mark.slow
-def test_the_better_system_passes_five_of_six_negative_checks_and_the_worse_one_two() -> None:
+def test_better_system_passes_five_negative_checks_and_the_worse_one_two() -> None:
     specs = {q.id: q for q in read_questions((DEMO / "questions.yaml").read_bytes(), "questions.yaml").questions}
-    passed = {}
+    passed_ids = {}
     for system, name in SYSTEMS.items():
         rows = [r for r in read_answers((DEMO / name).read_bytes(), name).answers if specs[r.question_id].check]
-        passed[system] = [
+        passed_ids[system] = [
             r.question_id for r in rows if negative_detection(specs[r.question_id], r.answer, RuleSettings()).value == 1
         ]
     # The answer to neg-01 refuses, and then guesses at a rule.
-    assert passed["demo-graph"] == ["neg-02", "neg-03", "neg-04", "neg-05", "neg-06"]
-    assert passed["demo-vector"] == ["neg-03", "neg-06"]
+    assert passed_ids["demo-graph"] == ["neg-02", "neg-03", "neg-04", "neg-05", "neg-06"]
+    assert passed_ids["demo-vector"] == ["neg-03", "neg-06"]
 
 
-def test_a_phone_number_is_in_the_corpus_unless_the_fault_says_otherwise() -> None:
-    known = " ".join(chunk["text"] for chunk in chunks().values())
+def test_phone_number_is_in_the_corpus_unless_it_is_a_planted_fault() -> None:
+    corpus_text = " ".join(chunk["text"] for chunk in chunks().values())
     for system in SYSTEMS:
         for answer in answers(system).values():
             numbers = [
                 w for w in answer.get("answer", "").replace("(", " ").replace(")", " ").split() if w.count("-") == 2
             ]
-            invented = [number for number in numbers if number[0] == "0" and number not in known]
+            invented = [number for number in numbers if number[0] == "0" and number not in corpus_text]
             assert bool(invented) == (answer.get("demo_fault") == "fake_phone_number"), answer["question_id"]
 
 
-def test_ratings_name_existing_answers_and_cover_all_three_metrics_once() -> None:
-    seen = defaultdict(list)
+def test_ratings_name_existing_answers_and_cover_all_metrics_once() -> None:
+    metrics_by_rating = defaultdict(list)
     for rating in records("ratings.jsonl"):
         assert not answers(rating["system"])[rating["question_id"]].get("error")
         assert rating["value"] in {1, 2, 3, 4, 5}
         assert rating["reviewer"] in {"reviewer1", "reviewer2"}
-        seen[rating["system"], rating["question_id"], rating["reviewer"]].append(rating["metric"])
-    assert all(sorted(metrics) == sorted(METRICS) for metrics in seen.values())
+        metrics_by_rating[rating["system"], rating["question_id"], rating["reviewer"]].append(rating["metric"])
+    assert all(sorted(metrics) == sorted(METRICS) for metrics in metrics_by_rating.values())
 
 
 def test_every_answer_of_the_better_system_is_rated_and_many_by_both_reviewers() -> None:
@@ -248,7 +248,7 @@ def test_every_answer_of_the_better_system_is_rated_and_many_by_both_reviewers()
     assert sum(len(names) == 2 for names in raters.values()) >= 10
 
 
-def test_reviewers_mark_down_what_is_faulty() -> None:
+def test_reviewers_give_faulty_answers_low_ratings() -> None:
     lowest: dict[tuple[str, str], int] = {}
     for rating in records("ratings.jsonl"):
         key = (rating["system"], rating["question_id"])
@@ -267,7 +267,7 @@ def test_an_invention_is_rated_unfaithful() -> None:
             assert rating["value"] <= 2, rating
 
 
-def test_the_reviewers_differ_sometimes_and_never_by_more_than_one() -> None:
+def test_reviewers_differ_sometimes_and_never_by_more_than_one() -> None:
     values = defaultdict(list)
     for rating in records("ratings.jsonl"):
         values[rating["system"], rating["question_id"], rating["metric"]].append(rating["value"])

@@ -1,4 +1,4 @@
-"""The demo as it is after loading: a comparison that a newcomer can read and go on with."""
+"""Demo after loading: a comparison that a newcomer can read and continue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from review.reports.inputs import load_inputs
 pytestmark = pytest.mark.django_db
 
 
-def test_nobody_is_handed_an_answer_whose_judge_they_have_seen(settings: Any) -> None:
+def test_reviewer_gets_no_answer_whose_judge_was_shown(settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
     project = demo_project()
     create_demo_users(project)
@@ -23,8 +23,8 @@ def test_nobody_is_handed_an_answer_whose_judge_they_have_seen(settings: Any) ->
     queue = ReviewQueue.objects.get(project=project, example=False)
     assert queue.items.count() == 24
     assert queue.draws.filter(planned_after_looking=True).count() == 1  # of the system that the examples are about
-    seen = Exposure.objects.filter(user__in=queue.members.values("reviewer"), scope="answer")
-    assert seen.exists()
-    assert not queue.items.filter(answer__in=seen.values("object_id")).exists()
-    judged = load_inputs(Run.objects.get(pk=queue.draws.latest("pk").run_id))
-    assert overall_scores(judged).reviewed_answers == 26  # the examples still tell something
+    exposures = Exposure.objects.filter(user__in=queue.members.values("reviewer"), scope="answer")
+    assert exposures.exists()
+    assert not queue.items.filter(answer__in=exposures.values("object_id")).exists()
+    inputs = load_inputs(Run.objects.get(pk=queue.draws.latest("pk").run_id))
+    assert overall_scores(inputs).reviewed_answers == 26  # the examples still tell something

@@ -1,4 +1,4 @@
-"""A name that one command prints is accepted wherever a metric is asked for."""
+"""Metric names: a name that one command prints is accepted by every command."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ def run() -> Run:
     return make_scored_run(metrics=["correctness"], profile=make_profile(make_project(), SPEC))
 
 
-def test_a_name_of_reports_means_the_metric_unless_it_is_a_scored_one_of_its_own(run: Run) -> None:
+def test_report_name_means_the_metric_unless_it_is_scored_itself(run: Run) -> None:
     names = ["avg_correctness", "correctness", "completeness", "nobody"]
     assert metric_names([run], names) == ["correctness", "correctness", "nugget_coverage", "nobody"]
-    other = make_scored_run(run.answer_set, metrics=["correctness", "completeness"], profile=run.profile_version)
-    assert metric_names([other], names) == ["correctness", "correctness", "completeness", "nobody"]
+    other_run = make_scored_run(run.answer_set, metrics=["correctness", "completeness"], profile=run.profile_version)
+    assert metric_names([other_run], names) == ["correctness", "correctness", "completeness", "nobody"]
 
 
-def test_queues_are_made_on_it_by_command_and_rest(run: Run) -> None:
+def test_queues_are_made_by_report_name_over_command_and_rest(run: Run) -> None:
     make_user(Role.REVIEWER, run.project)
     call_command("make_queue", str(run.pk), "--metrics", "avg_correctness", stdout=StringIO())
     body = {"runs": [run.pk], "metrics": ["avg_correctness"], "size": 2, "strategy": "uniform", "reviewers": []}
     body["reviewers"] = [make_user(Role.REVIEWER, run.project).username]
-    answered = Caller(make_user(Role.LEAD, run.project)).post("review-queues/", body)
-    assert answered.status_code == 201, answered.content
+    response = Caller(make_user(Role.LEAD, run.project)).post("review-queues/", body)
+    assert response.status_code == 201, response.content
     for queue in ReviewQueue.objects.all():
-        assert [one.metric.name for one in queue.metrics.all()] == ["correctness"]
+        assert [queue_metric.metric.name for queue_metric in queue.metrics.all()] == ["correctness"]
 
 
-def test_values_are_overridden_and_imported_by_it_and_ratings_found(run: Run) -> None:
+def test_overrides_imports_and_filters_accept_report_names(run: Run) -> None:
     answer = run.answer_set.answers.order_by("pk").first()
     assert answer is not None
     assert find_metric(answer, "avg_correctness") == find_run_metric(run, "correctness")
@@ -61,7 +61,7 @@ def test_values_are_overridden_and_imported_by_it_and_ratings_found(run: Run) ->
         assert len(lead.get(f"ratings/?metric={name}").json()["results"]) == count
 
 
-def test_what_results_prints_a_queue_can_be_made_on(run: Run) -> None:
-    out = StringIO()
-    call_command("results", str(run.pk), stdout=out)
-    assert "avg_correctness\t" in out.getvalue()
+def test_queue_takes_the_name_that_results_prints(run: Run) -> None:
+    output = StringIO()
+    call_command("results", str(run.pk), stdout=output)
+    assert "avg_correctness\t" in output.getvalue()

@@ -1,4 +1,4 @@
-"""What a reviewer's steps ask the database, pinned: an item costs the same in a small queue and in a large one."""
+"""Query counts of a reviewer's steps: equal in small and large queues."""
 
 from __future__ import annotations
 
@@ -29,51 +29,53 @@ def queue_of(items: int) -> ReviewQueue:
     return queue
 
 
-def counted(step: Callable[[], object]) -> int:
+def query_count(step: Callable[[], object]) -> int:
     """Queries of a step."""
-    with CaptureQueriesContext(connection) as found:
+    with CaptureQueriesContext(connection) as queries:
         step()
-    return len(found)
+    return len(queries)
 
 
 @pytest.mark.parametrize("items", [8, 40])
-def test_an_item_over_rest_asks_as_often_whatever_the_queue_holds(items: int) -> None:
+def test_rest_item_costs_the_same_queries_in_every_queue(items: int) -> None:
     queue = queue_of(items)
-    me, other = members(queue)[:2]
-    other.submit(other.next(queue)["id"])
+    me, colleague = members(queue)[:2]
+    colleague.submit(colleague.next(queue)["id"])
     me.submit(me.next(queue)["id"])
-    assert counted(lambda: me.next(queue)) == NEXT_JSON
+    assert query_count(lambda: me.next(queue)) == NEXT_JSON
     item = me.next(queue)["id"]
-    assert counted(lambda: me.submit(item, key="second")) == SUBMIT_JSON
+    assert query_count(lambda: me.submit(item, key="second")) == SUBMIT_JSON
 
 
 @pytest.mark.parametrize("items", [8, 40])
-def test_an_item_as_a_page_asks_as_often_whatever_the_queue_holds(items: int) -> None:
+def test_page_item_costs_the_same_queries_in_every_queue(items: int) -> None:
     cache.clear()
     queue = queue_of(items)
     client = Client()
     client.force_login(members(queue)[0].user)
-    rated(client, queue)  # what is kept between requests
-    assert rated(client, queue) == [NEXT_HTML, PAGE, SUBMIT_HTML]
+    rate_by_page(client, queue)  # what is kept between requests
+    assert rate_by_page(client, queue) == [NEXT_HTML, PAGE, SUBMIT_HTML]
 
 
-def rated(client: Client, queue: ReviewQueue) -> list[int]:
-    """Rate the next item by its page; the queries of the next item, of its own page and of the submit."""
+def rate_by_page(client: Client, queue: ReviewQueue) -> list[int]:
+    """Rate the next item by its page; return the queries of the next item, its page and the submit."""
     pages: list[str] = []
-    taken = counted(lambda: pages.append(client.get(reverse("review-next", args=[queue.pk])).content.decode()))
+    next_queries = query_count(
+        lambda: pages.append(client.get(reverse("review-next", args=[queue.pk])).content.decode())
+    )
     form = {
         "value:correctness": "3",
         "value:faithfulness": "4",
-        "form_key": found(r'name="form_key" value="(\w+)"', pages),
+        "form_key": last_page_match(r'name="form_key" value="(\w+)"', pages),
     }
-    place = found(r'data-item="(\S+)"', pages)
-    shown = counted(lambda: client.get(place))
-    submitted = counted(lambda: client.post(f"{place}submit/", form))
-    return [taken, shown, submitted]
+    path = last_page_match(r'data-item="(\S+)"', pages)
+    page_queries = query_count(lambda: client.get(path))
+    submit_queries = query_count(lambda: client.post(f"{path}submit/", form))
+    return [next_queries, page_queries, submit_queries]
 
 
-def found(pattern: str, pages: Sequence[str]) -> str:
-    """What the last page has there."""
+def last_page_match(pattern: str, pages: Sequence[str]) -> str:
+    """First group of the pattern in the last page."""
     match = re.search(pattern, pages[-1])
     assert match
     return match[1]

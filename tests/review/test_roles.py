@@ -1,4 +1,4 @@
-"""Owner, reviewer, stranger: who gets what from each review endpoint (A2)."""
+"""Permissions of owner, reviewer and stranger on each review endpoint."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ ITEM_ACTIONS = {
 }
 
 
-def people(queue: Any) -> dict[str, Caller]:
-    """One of each kind beside the first reviewer of the queue."""
+def callers_by_role(queue: Any) -> dict[str, Caller]:
+    """One caller of each role, with the first reviewer of the queue."""
     project = queue.project
     return {
         "member": members(queue)[0],
@@ -44,11 +44,11 @@ def people(queue: Any) -> dict[str, Caller]:
 
 
 @pytest.mark.parametrize("action", [*ITEM_ACTIONS, ""])
-def test_anybody_elses_item_does_not_exist(action: str) -> None:
+def test_item_of_another_reviewer_is_not_found(action: str) -> None:
     queue = make_queue(reviewers=2)
     owner = members(queue)[0]
     item = owner.next(queue)["id"]
-    callers = {name: one for name, one in people(queue).items() if name != "member"}
+    callers = {name: candidate for name, candidate in callers_by_role(queue).items() if name != "member"}
     callers["other member"] = members(queue)[1]
     for name, caller in callers.items():
         path = f"items/{item}/{action}/" if action else f"items/{item}/"
@@ -57,67 +57,67 @@ def test_anybody_elses_item_does_not_exist(action: str) -> None:
     assert Assignment.objects.get(pk=item).state == Assignment.State.LEASED
 
 
-READ = {"member": 200, "lead": 200, "admin": 200}
-LED = {"member": 403, "lead": 204, "admin": 204}
+READ_STATUS = {"member": 200, "lead": 200, "admin": 200}
+LEAD_STATUS = {"member": 403, "lead": 204, "admin": 204}
 
 
 @pytest.mark.parametrize(
     ("path", "method", "expected"),
     [
-        ("", "get", READ),
-        ("items/", "get", READ),
-        ("progress/", "get", READ),
+        ("", "get", READ_STATUS),
+        ("items/", "get", READ_STATUS),
+        ("progress/", "get", READ_STATUS),
         ("next/", "post", {"member": 200}),
-        ("close/", "post", LED),
-        ("reopen/", "post", LED),
+        ("close/", "post", LEAD_STATUS),
+        ("reopen/", "post", LEAD_STATUS),
     ],
 )
-def test_a_queue_exists_for_its_leads_and_members_alone(path: str, method: str, expected: dict[str, int]) -> None:
+def test_queue_exists_for_its_leads_and_members_only(path: str, method: str, expected: dict[str, int]) -> None:
     queue = make_queue()
-    for name, caller in people(queue).items():
+    for name, caller in callers_by_role(queue).items():
         response = getattr(caller, method)(f"review-queues/{queue.pk}/{path}")
         assert (name, response.status_code) == (name, expected.get(name, 404))
 
 
-def test_lists_hold_own_queues_alone() -> None:
-    queue, other = make_queue(), make_queue()
-    seen = {
+def test_lists_contain_own_queues_only() -> None:
+    queue, other_queue = make_queue(), make_queue()
+    ids_by_caller = {
         name: [row["id"] for row in caller.get("review-queues/").json()["results"]]
-        for name, caller in people(queue).items()
+        for name, caller in callers_by_role(queue).items()
     }
-    assert {name for name, queues in seen.items() if queues == [queue.pk]} == {"member", "lead", "admin"}
-    assert {name for name, queues in seen.items() if other.pk in queues} == set()
+    assert {name for name, queues in ids_by_caller.items() if queues == [queue.pk]} == {"member", "lead", "admin"}
+    assert {name for name, queues in ids_by_caller.items() if other_queue.pk in queues} == set()
 
 
-def test_draws_and_queues_are_made_by_leads_alone() -> None:
+def test_draws_and_queues_are_made_by_leads_only() -> None:
     queue = make_queue()
     draw = queue.draws.get()
     rater = queue.members.get().reviewer.username
-    made = {"lead": 201, "admin": 201, "stranger": 404, "nobody": 404}
-    for name, caller in people(queue).items():
-        new = {"runs": [draw.run_id], "metrics": ["correctness"], "reviewers": [rater], "strategy": "all"}
-        assert (name, caller.post("review-queues/", new).status_code) == (name, made.get(name, 403))
+    create_status = {"lead": 201, "admin": 201, "stranger": 404, "nobody": 404}
+    for name, caller in callers_by_role(queue).items():
+        queue_body = {"runs": [draw.run_id], "metrics": ["correctness"], "reviewers": [rater], "strategy": "all"}
+        assert (name, caller.post("review-queues/", queue_body).status_code) == (name, create_status.get(name, 403))
         body = {"run": draw.run_id, "strategy": "uniform", "size": 2}
-        assert (name, caller.post("draws/", body).status_code) == (name, made.get(name, 403))
-        read = {"lead": 200, "admin": 200, "stranger": 404, "nobody": 404}.get(name, 403)
-        assert (name, caller.get(f"draws/{draw.pk}/").status_code) == (name, read)
+        assert (name, caller.post("draws/", body).status_code) == (name, create_status.get(name, 403))
+        read_status = {"lead": 200, "admin": 200, "stranger": 404, "nobody": 404}.get(name, 403)
+        assert (name, caller.get(f"draws/{draw.pk}/").status_code) == (name, read_status)
         assert (name, bool(caller.get("draws/").json()["results"])) == (name, name in {"lead", "admin"})
 
 
-def test_overrides_are_for_leads_and_for_who_rated_the_answer() -> None:
+def test_overrides_are_for_leads_and_raters_of_the_answer() -> None:
     queue = make_queue()
     member = members(queue)[0]
     item = Assignment.objects.get(pk=member.next(queue)["id"]).item
     path = f"answers/{item.answer_id}/override/"
     body = {"metric": "correctness", "value": 2, "reason": "The second fact is wrong."}
     expected = {"lead": 201, "admin": 201, "evaluator": 403, "viewer": 403}
-    for name, caller in people(queue).items():
+    for name, caller in callers_by_role(queue).items():
         assert (name, caller.post(path, body).status_code) == (name, expected.get(name, 404))
     assert member.submit(Assignment.objects.get(item=item).pk).status_code == 200
     assert member.post(path, body).status_code == 201
 
 
-def test_a_reviewer_whose_role_was_taken_away_sees_nothing_any_more() -> None:
+def test_reviewer_without_a_role_sees_nothing() -> None:
     queue = make_queue()
     member = members(queue)[0]
     item = member.next(queue)["id"]
@@ -128,11 +128,11 @@ def test_a_reviewer_whose_role_was_taken_away_sees_nothing_any_more() -> None:
 
 
 @pytest.mark.parametrize("path", ["review-queues/", "draws/", "ratings/", "items/1/", "review-queues/1/progress/"])
-def test_nothing_is_there_without_logging_in(path: str) -> None:
+def test_endpoints_require_authentication(path: str) -> None:
     assert APIClient().get(f"{API}/{path}").status_code == 401
 
 
-def test_fields_that_do_not_belong_are_refused_and_change_nothing() -> None:
+def test_unknown_fields_are_refused_and_change_nothing() -> None:
     queue = make_queue()
     member = members(queue)[0]
     item = member.next(queue)["id"]
@@ -149,17 +149,17 @@ def test_undeclared_parameters_are_refused(query: str) -> None:
     assert members(make_queue())[0].get(f"ratings/?{query}").status_code == 400
 
 
-def test_a_lead_sees_items_with_their_holders_and_a_member_the_own_ones() -> None:
+def test_lead_sees_all_items_and_member_own_ones() -> None:
     queue = make_queue(reviewers=2)
     first, second = members(queue)
-    mine = first.next(queue)["id"]
+    own_id = first.next(queue)["id"]
     second.next(queue)
     lead = Caller(make_user("lead", queue.project))
     assert len(lead.get(f"review-queues/{queue.pk}/items/").json()["results"]) == ReviewItem.objects.count()
-    assert [row["id"] for row in first.get(f"review-queues/{queue.pk}/items/").json()["results"]] == [mine]
+    assert [row["id"] for row in first.get(f"review-queues/{queue.pk}/items/").json()["results"]] == [own_id]
 
 
-def test_a_lead_who_rates_in_the_queue_is_shown_it_as_a_reviewer() -> None:
+def test_lead_who_rates_in_the_queue_sees_it_as_a_reviewer() -> None:
     run = make_scored_run()
     lead = make_user("lead", run.project)
     queue = make_queue(run, reviewers=[lead])

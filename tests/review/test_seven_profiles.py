@@ -30,7 +30,7 @@ FIGURES = {
     "phases_normalised": "context_relevance completeness groundedness overall_score",
     "standard": "avg_correctness claim_support nugget_support context_recall avg_completeness overall_score",
 }
-OF_ANSWERS = {
+ANSWER_FIELDS = {
     "graphrag": "keyword_hit_rate avg_correctness reasoning",
     "ragas": "ragas_score ragas_faithfulness semantic_similarity_percentage bert_score_f1 answer_class grade weights",
     "generation": "precision_at_k mean_faithfulness reasoning",
@@ -53,45 +53,45 @@ def no_queue(settings: object) -> None:
 @pytest.fixture
 def project() -> str:
     """A project with the demo's questions and the answers of one system."""
-    made = make_project()
-    named = {"project": made.name, "stdout": StringIO()}
-    call_command("import_questions", str(DATA_DIR / "questions.yaml"), name="demo", **named)
+    new_project = make_project()
+    common_options = {"project": new_project.name, "stdout": StringIO()}
+    call_command("import_questions", str(DATA_DIR / "questions.yaml"), name="demo", **common_options)
     options = {"questions": "demo", "system": "demo-vector"}
-    call_command("import_answers", str(DATA_DIR / "answers_vector.jsonl"), **options, **named)
-    return made.name
+    call_command("import_answers", str(DATA_DIR / "answers_vector.jsonl"), **options, **common_options)
+    return new_project.name
 
 
-def evaluated(project: str, profile: str, path: Path) -> dict[str, Any]:
+def evaluate_demo(project: str, profile: str, path: Path) -> dict[str, Any]:
     """The JSON report of an evaluation of the demo's first questions and its negative ones."""
     options = {"project": project, "profile": profile, "output": [path], "max_concurrency": 4}
     ids = ["single-01", "single-06", "two-hop-01", "agg-01", "neg-01", "neg-02"]
     call_command("evaluate", questions="demo", system="demo-vector", ids=ids, stdout=StringIO(), **options)
-    whole: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return whole
+    report: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return report
 
 
 @pytest.mark.parametrize("name", first_fast(NAMES, 3))
-def test_a_profile_runs_without_a_key_and_reports_in_its_sources_names(project: str, name: str, tmp_path: Path) -> None:
-    report = evaluated(project, name, tmp_path / "report.json")
+def test_profile_runs_without_a_key_and_reports_its_source_names(project: str, name: str, tmp_path: Path) -> None:
+    report = evaluate_demo(project, name, tmp_path / "report.json")
     run = Run.objects.get(pk=report["run"]["id"])
     assert run.state == Run.State.COMPLETED
     assert not Score.objects.filter(run=run, status="failed").exists()
     assert set(FIGURES[name].split()) <= set(report["by_profile"]["figures"])
     details = report["evaluation"]["details"]
     assert len(details) == 6
-    for field in OF_ANSWERS[name].split():
+    for field in ANSWER_FIELDS[name].split():
         assert any(field in entry["source"] for entry in details), field
 
 
 @pytest.mark.parametrize("name", first_fast(sorted(set(NAMES) - {"generation"}), 2))
-def test_a_profile_with_parts_has_an_overall_score_between_0_and_1(project: str, name: str, tmp_path: Path) -> None:
-    report = evaluated(project, name, tmp_path / "report.json")
+def test_profile_with_parts_has_an_overall_score_between_0_and_1(project: str, name: str, tmp_path: Path) -> None:
+    report = evaluate_demo(project, name, tmp_path / "report.json")
     overall = report["overall"]
     assert overall["label"] == "overall_score"
     assert 0 <= overall["judge_only"]["value"] <= 1
 
 
-def test_an_evaluation_for_which_nobody_names_a_profile_uses_standard(project: str, tmp_path: Path) -> None:
+def test_evaluation_without_a_profile_uses_standard(project: str, tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     options = {"project": project, "ids": ["single-01"], "output": [path], "stdout": StringIO()}
     call_command("evaluate", questions="demo", system="demo-vector", **options)

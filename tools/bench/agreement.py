@@ -1,9 +1,8 @@
-"""Agreement with intervals beside a loop over scikit-learn: 10,000 answers x 5 metrics x 2,000 resamples.
+"""Agreement with intervals, compared with a loop over scikit-learn: 10,000 answers x 5 metrics x 2,000 resamples.
 
-Everything the product prints is computed: all statistics of a judge and of three experts among themselves, pairs and
-ceiling. The loop computes three kappas of one metric, for a part of the resamples; its time is scaled up. Both halves
-run in one go, so that the ratio holds on a noisy machine.
-"""
+All figures of the product are computed: all statistics of a judge and of three experts among themselves, pairs and
+ceiling. The loop computes three kappas of one metric for a part of the resamples; its time is scaled up. Both run in
+one process, so that the ratio holds on a noisy machine."""
 
 from __future__ import annotations
 
@@ -28,13 +27,16 @@ def main() -> None:
     experts = np.clip(random.integers(1, 6, ANSWERS) + random.integers(-1, 2, (3, ANSWERS)), 1, 5)
     judge = np.clip(experts[0] + random.integers(-1, 2, ANSWERS), 1, 5)
     groups = (np.arange(ANSWERS) // 2).tolist()
-    of_judge = sum(_judge(judge, experts, groups) for _ in range(METRICS))
-    of_experts = sum(_experts(judge, experts, groups) for _ in range(METRICS))
+    judge_seconds = sum(_judge(judge, experts, groups) for _ in range(METRICS))
+    expert_seconds = sum(_experts(judge, experts, groups) for _ in range(METRICS))
     loop = _loop(judge, experts[0], random)
     print(f"agreement: {ANSWERS} answers x {METRICS} metrics x {RESAMPLES} resamples")
-    print(f"judge against experts, 16 statistics: {of_judge:.2f} s; experts, pairs and ceiling: {of_experts:.2f} s")
+    print(
+        f"judge against experts, 16 statistics: {judge_seconds:.2f} s; experts, pairs and ceiling: "
+        f"{expert_seconds:.2f} s"
+    )
     print(f"scikit-learn in a loop, 3 kappas of one metric: {loop:.1f} s; of all metrics: {METRICS * loop:.0f} s")
-    print(f"ratio for the judge, 16 statistics against 3: {METRICS * loop / of_judge:.0f}")
+    print(f"ratio for the judge, 16 statistics against 3: {METRICS * loop / judge_seconds:.0f}")
 
 
 def _judge(judge: np.ndarray, experts: np.ndarray, groups: list[int]) -> float:
@@ -44,7 +46,11 @@ def _judge(judge: np.ndarray, experts: np.ndarray, groups: list[int]) -> float:
 
 
 def _experts(judge: np.ndarray, experts: np.ndarray, groups: list[int]) -> float:
-    ratings = [Rating(at, f"e{who}", float(row[at])) for who, row in enumerate(experts) for at in range(ANSWERS)]
+    ratings = [
+        Rating(answer, f"e{rater}", float(row[answer]))
+        for rater, row in enumerate(experts)
+        for answer in range(ANSWERS)
+    ]
     start = time.process_time()
     compare_experts(
         ratings,
@@ -59,9 +65,9 @@ def _experts(judge: np.ndarray, experts: np.ndarray, groups: list[int]) -> float
 def _loop(judge: np.ndarray, expert: np.ndarray, random: np.random.Generator) -> float:
     start = time.process_time()
     for _ in range(LOOPED):
-        picked = random.integers(0, ANSWERS, ANSWERS)
+        sampled = random.integers(0, ANSWERS, ANSWERS)
         for weights in (None, "linear", "quadratic"):
-            cohen_kappa_score(expert[picked], judge[picked], weights=weights)
+            cohen_kappa_score(expert[sampled], judge[sampled], weights=weights)
     return (time.process_time() - start) * RESAMPLES / LOOPED
 
 

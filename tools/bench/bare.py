@@ -1,7 +1,6 @@
-"""Loops that call a judge and store nothing, to compare with: ``python -m tools.bench.bare NAME BASE_URL CALLS``.
+"""Loops that call a judge and store nothing, as a yardstick: ``python -m tools.bench.bare NAME BASE_URL CALLS``.
 
-Prints wall and CPU seconds as JSON, imports excluded. The request has the size of the engine's.
-"""
+Prints wall and CPU seconds as JSON, imports excluded. The request has the size of the engine's."""
 
 from __future__ import annotations
 
@@ -29,12 +28,12 @@ SCHEMA = {
 FORMAT = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": SCHEMA}}
 
 
-async def repeated(call: Callable[[], Awaitable[object]], calls: int) -> None:
-    """So many calls, up to the limit at a time."""
-    left = iter(range(calls))
+async def repeat_calls(call: Callable[[], Awaitable[object]], calls: int) -> None:
+    """Make ``calls`` calls, at most ``CONCURRENCY`` at a time."""
+    remaining = iter(range(calls))
 
     async def worker() -> None:
-        for _ in left:
+        for _ in remaining:
             await call()
 
     await asyncio.gather(*(worker() for _ in range(CONCURRENCY)))
@@ -45,7 +44,7 @@ async def sdk(base_url: str, calls: int, *, over_aiohttp: bool) -> None:
     http = DefaultAioHttpClient(trust_env=False) if over_aiohttp else None
     async with AsyncOpenAI(base_url=base_url, api_key="unused", max_retries=0, http_client=http) as client:
 
-        async def one() -> None:
+        async def call_judge() -> None:
             completion = await client.chat.completions.create(
                 model="test-model",
                 messages=MESSAGES,  # type: ignore[arg-type]
@@ -53,7 +52,7 @@ async def sdk(base_url: str, calls: int, *, over_aiohttp: bool) -> None:
             )
             json.loads(completion.choices[0].message.content or "")
 
-        await repeated(one, calls)
+        await repeat_calls(call_judge, calls)
 
 
 async def http_client(base_url: str, calls: int) -> None:
@@ -61,11 +60,11 @@ async def http_client(base_url: str, calls: int) -> None:
     body = {"model": "test-model", "messages": MESSAGES, "response_format": FORMAT}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
-        async def one() -> None:
+        async def call_judge() -> None:
             async with session.post(f"{base_url}/chat/completions", json=body) as response:
                 json.loads((await response.json())["choices"][0]["message"]["content"])
 
-        await repeated(one, calls)
+        await repeat_calls(call_judge, calls)
 
 
 LOOPS: dict[str, Callable[[str, int], Awaitable[None]]] = {

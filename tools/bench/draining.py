@@ -1,11 +1,10 @@
-"""Drains a prepared run and prints what it took as JSON: ``python -m tools.bench.draining RUN [PROFILE]``.
+"""Drain a prepared run and print the measurements as JSON: ``python -m tools.bench.draining RUN [PROFILE]``.
 
-The judge is tried out first (``preflight``: seconds of a few calls one after another, whatever the run's size), apart
-from what follows: ``ready`` is printed, and a line on the standard input begins the drain, so that several processes
+The judge is checked first (``preflight``: seconds of a few calls one after another, whatever the run's size), outside
+the measured time: ``ready`` is printed, and a line on the standard input starts the drain, so that several processes
 can share a run. ``started`` and ``ended``, the commit of the process's last judged score, are on the machine's
-monotonic clock; ``cpu`` is the process's, user and system, over the same time. With PROFILE the profile of the
-ledger's thread goes to that file.
-"""
+monotonic clock; ``cpu`` is the process's user and system time over that period. With PROFILE the profile of the
+ledger's thread is written to that file."""
 
 # ruff: noqa: E402 -- the imports need Django set up
 from __future__ import annotations
@@ -27,40 +26,39 @@ from evaluation.models import Reply, Run, Score
 from evaluation.runs.execution import drain, preflight
 from evaluation.scoring import judges
 
-ended: list[tuple[float, float]] = []
+end_times: list[tuple[float, float]] = []
 
 
-class Session(judges.JudgeSession):
-    """Notes when the last score was committed."""
+class TimedJudgeSession(judges.JudgeSession):
+    """A judge session that records when its last score was committed."""
 
     def work(self) -> int:
-        """As ever."""
-        done = super().work()
-        ended.append((time.monotonic(), time.process_time()))
-        return done
+        call_count = super().work()
+        end_times.append((time.monotonic(), time.process_time()))
+        return call_count
 
 
 def main(run_id: int, profile: str) -> dict[str, float]:
-    """What it took."""
-    judges.JudgeSession = Session  # type: ignore[misc]
-    sys.modules["evaluation.runs.execution"].JudgeSession = Session  # type: ignore[attr-defined]
+    """Drain the run and return the measurements."""
+    judges.JudgeSession = TimedJudgeSession  # type: ignore[misc]
+    sys.modules["evaluation.runs.execution"].JudgeSession = TimedJudgeSession  # type: ignore[attr-defined]
     began = time.monotonic()
     preflight(Run.objects.get(pk=run_id), began + 60)
     ready = time.monotonic()
     print("ready", flush=True)
     sys.stdin.readline()
     tracer = cProfile.Profile() if profile else None
-    started = time.monotonic(), time.process_time()
+    start = time.monotonic(), time.process_time()
     if tracer:
         tracer.runcall(drain, run_id, seconds=3600)
         tracer.dump_stats(profile)
     else:
         drain(run_id, seconds=3600)
-    last = ended[-1] if ended else started
+    end = end_times[-1] if end_times else start
     return {
-        "started": started[0],
-        "ended": last[0],
-        "cpu": last[1] - started[1],
+        "started": start[0],
+        "ended": end[0],
+        "cpu": end[1] - start[1],
         "preflight": ready - began,
         "calls": Reply.objects.count(),
         "scores": Score.objects.filter(run_id=run_id).count(),

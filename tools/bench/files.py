@@ -2,11 +2,10 @@
 
     python -m tools.bench.files [--answers 10000]    # PostgreSQL too with CONCORD_TEST_POSTGRES
 
-Each command runs in a process of its own, as at a terminal; its seconds count from the start of the interpreter, and
-its peak memory is the process's. What pages read of the run and its files are made as well. Beside them stands a bare
-loop in the same run, on the same database: every line by ``json.loads``, its rows by ``bulk_create`` in the same
-tables, nothing checked, scored or reported.
-"""
+Each command runs in its own process, as at a terminal; its seconds count from the start of the interpreter, with the
+peak memory of the process. The cached figures of the run and its report files are built as well. A bare loop in the
+same bench, on the same database, is the yardstick: every line by ``json.loads``, its rows by ``bulk_create`` in the
+same tables, nothing checked, scored or reported."""
 
 from __future__ import annotations
 
@@ -24,15 +23,15 @@ from tests.faults.site import ROOT, fresh_database
 
 ANSWERS = 10_000
 MOST_TIMES, MOST_MEGABYTES = 6, 300  # promised
-_WORDS = (
+_WORD_TEXT = (
     "river north sea harbour valley bridge season market council record length source village field border winter "
     "summer railway museum garden tower forest island mountain"
 )
-WORDS = _WORDS.split()
+WORDS = _WORD_TEXT.split()
 
 
-def written(folder: Path, answers: int) -> tuple[Path, Path]:
-    """The two files: as many questions as answers, with keywords of their own; an answer has about 3 kB."""
+def write_files(folder: Path, answers: int) -> tuple[Path, Path]:
+    """Write the two files: as many questions as answers, each with keywords; an answer has about 3 kB."""
     random = Random(11)
 
     def words(count: int) -> str:
@@ -44,22 +43,21 @@ def written(folder: Path, answers: int) -> tuple[Path, Path]:
             keywords = [f"{words(1)} {n % 997}", words(1), f"place {n}"]
             yield {"id": f"q{n}", "category": "single_hop", "expected_keywords": keywords, **about}
 
-    def said() -> Iterator[dict[str, object]]:
+    def answer_rows() -> Iterator[dict[str, object]]:
         for n in range(answers):
             contexts = [{"id": f"c{n}-{k}", "text": f"Passage {n}. {words(140)}.", "score": 0.9} for k in range(3)]
             answer = f"Place {n} is in the {words(1)}. {words(30)}. It has {n % 997} {words(1)}s."
             yield {"question_id": f"q{n}", "answer": answer, "contexts": contexts, "latency_seconds": 1.25}
 
-    made = folder / "questions.jsonl", folder / "answers.jsonl"
-    for path, rows in zip(made, (questions(), said()), strict=True):
+    paths = folder / "questions.jsonl", folder / "answers.jsonl"
+    for path, rows in zip(paths, (questions(), answer_rows()), strict=True):
         with path.open("w") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
-    return made
+    return paths
 
 
-def bare(questions: Path, answers: Path) -> tuple[float, float]:
-    """Seconds and processor seconds of the bare loop, on the database that the environment names; its rows are taken
-    back."""
+def run_bare_loop(questions: Path, answers: Path) -> tuple[float, float]:
+    """Return wall and CPU seconds of the bare loop, on the database of the environment; its rows are rolled back."""
     import django
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -70,49 +68,55 @@ def bare(questions: Path, answers: Path) -> tuple[float, float]:
     from tests.factories import make_answer_set, make_question_set
 
     pattern = make_answer_set(make_question_set())
-    start, worked = time.monotonic(), time.process_time()
+    start, cpu_start = time.monotonic(), time.process_time()
     with transaction.atomic():
-        about = QuestionSet.objects.create(project=pattern.project, name="bare", version=1, content_hash="")
+        question_set = QuestionSet.objects.create(project=pattern.project, name="bare", version=1, content_hash="")
         with questions.open() as file:
             rows = [json.loads(line) for line in file]
-        asked = Question.objects.bulk_create(
+        stored_questions = Question.objects.bulk_create(
             [
                 Question(
-                    question_set=about,
+                    question_set=question_set,
                     external_id=row["id"],
-                    position=place,
+                    position=position,
                     category=row["category"],
                     text=row["question"],
                     spec=row,
                 )
-                for place, row in enumerate(rows)
+                for position, row in enumerate(rows)
             ],
             batch_size=1000,
         )
-        ids = {question.external_id: question for question in asked}
-        given = AnswerSet.objects.create(
-            project=pattern.project, question_set=about, system_version=pattern.system_version
+        ids = {question.external_id: question for question in stored_questions}
+        answer_set = AnswerSet.objects.create(
+            project=pattern.project, question_set=question_set, system_version=pattern.system_version
         )
         with answers.open() as file:
             rows = [json.loads(line) for line in file]
-        stored = Answer.objects.bulk_create(
+        stored_answers = Answer.objects.bulk_create(
             [
-                Answer(answer_set=given, question=ids[row["question_id"]], status="ok", text=row["answer"])
+                Answer(answer_set=answer_set, question=ids[row["question_id"]], status="ok", text=row["answer"])
                 for row in rows
             ],
             batch_size=1000,
         )
         Context.objects.bulk_create(
             [
-                Context(answer=answer, position=place, chunk_id=one["id"], text=one["text"], score=one["score"])
-                for answer, row in zip(stored, rows, strict=True)
-                for place, one in enumerate(row["contexts"])
+                Context(
+                    answer=answer,
+                    position=position,
+                    chunk_id=context["id"],
+                    text=context["text"],
+                    score=context["score"],
+                )
+                for answer, row in zip(stored_answers, rows, strict=True)
+                for position, context in enumerate(row["contexts"])
             ],
             batch_size=1000,
         )
-        taken = time.monotonic() - start, time.process_time() - worked
+        seconds = time.monotonic() - start, time.process_time() - cpu_start
         transaction.set_rollback(True)
-    return taken
+    return seconds
 
 
 def command(environment: dict[str, str], *arguments: str) -> tuple[float, float, float]:
@@ -138,7 +142,7 @@ def run_on(kind: str, answers: int) -> None:
     with tempfile.TemporaryDirectory() as name, fresh_database(kind, Path(name)) as url:
         folder = Path(name)
         environment = {**os.environ, "DATABASE_URL": url, "CONCORD_VAR": name, "DEBUG": "1"}
-        files = written(folder, answers)
+        files = write_files(folder, answers)
         size = sum(path.stat().st_size for path in files) / 1e6
         command(environment, "manage.py", "migrate", "--verbosity", "0")
         measured = folder / "bare.json"
@@ -146,11 +150,11 @@ def run_on(kind: str, answers: int) -> None:
         bare_wall, bare_cpu = json.loads(measured.read_text())
         project = ("--project", "First project")
         report = str(folder / "report.json")
-        ask = ("--questions", "bench", "--system", "s", "--no-judge", "--no-ask", "--output", report)
+        evaluate_options = ("--questions", "bench", "--system", "s", "--no-judge", "--no-ask", "--output", report)
         steps = {
             "import_questions": ("import_questions", str(files[0]), "--name", "bench"),
             "import_answers": ("import_answers", str(files[1]), "--questions", "bench", "--system", "s"),
-            "evaluate": ("evaluate", *ask),
+            "evaluate": ("evaluate", *evaluate_options),
         }
         print(
             f"{kind}: {answers} answers, {size:.0f} MB; bare loop {bare_wall:.1f} s, processor {bare_cpu:.1f} s",
@@ -158,24 +162,26 @@ def run_on(kind: str, answers: int) -> None:
         )
         wall = cpu = most = 0.0
         for step, arguments in steps.items():
-            seconds, worked, megabytes = command(environment, "manage.py", *arguments, *project)
-            wall, cpu, most = wall + seconds, cpu + worked, max(most, megabytes)
-            print(f"  {step}: {seconds:.1f} s, {worked:.1f} s of processor time, {megabytes:.0f} MB", flush=True)
+            seconds, cpu_seconds, megabytes = command(environment, "manage.py", *arguments, *project)
+            wall, cpu, most = wall + seconds, cpu + cpu_seconds, max(most, megabytes)
+            print(f"  {step}: {seconds:.1f} s, {cpu_seconds:.1f} s of processor time, {megabytes:.0f} MB", flush=True)
         print(f"  all: {wall:.1f} s, {wall / bare_wall:.1f} x bare of {MOST_TIMES} promised")
         print(f"  processor time: {cpu:.1f} s, {cpu / bare_cpu:.1f} x bare")
         print(f"  most memory: {most:.0f} MB of {MOST_MEGABYTES} promised", flush=True)
-        made = {"what pages read": ("-m", "tools.bench.keeping", "figures", "2")}  # the import's run was the first
-        for ending in ("jsonl", "csv", "html"):
-            made[f"export_report as {ending}"] = (
+        other_steps = {
+            "what pages read": ("-m", "tools.bench.keeping", "figures", "2")
+        }  # the import's run was the first
+        for file_format in ("jsonl", "csv", "html"):
+            other_steps[f"export_report as {file_format}"] = (
                 "manage.py",
                 "export_report",
                 "2",
                 "--output",
-                str(folder / f"r.{ending}"),
+                str(folder / f"r.{file_format}"),
             )
-        for step, asked in made.items():
-            seconds, worked, megabytes = command(environment, *asked)
-            print(f"  {step}: {seconds:.1f} s, {worked:.1f} s of processor time, {megabytes:.0f} MB", flush=True)
+        for step, step_arguments in other_steps.items():
+            seconds, cpu_seconds, megabytes = command(environment, *step_arguments)
+            print(f"  {step}: {seconds:.1f} s, {cpu_seconds:.1f} s of processor time, {megabytes:.0f} MB", flush=True)
         sizes = {path.name: path.stat().st_size / 1e6 for path in folder.glob("r*.*") if path.is_file()}
         print("  files: " + ", ".join(f"{name} {size:.0f} MB" for name, size in sizes.items()), flush=True)
 
@@ -185,14 +191,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.bench.files")
     parser.add_argument("--answers", type=int, default=ANSWERS)
     parser.add_argument("--bare", type=Path, nargs=3, help="measure the bare loop on DATABASE_URL")
-    given = parser.parse_args()
-    if given.bare:
-        into, questions, answers = given.bare
-        into.write_text(json.dumps(bare(questions, answers)))
+    options = parser.parse_args()
+    if options.bare:
+        into, questions, answers = options.bare
+        into.write_text(json.dumps(run_bare_loop(questions, answers)))
         return
     os.chdir(ROOT)
     for kind in ("sqlite", *(["postgres"] if os.environ.get("CONCORD_TEST_POSTGRES") else [])):
-        run_on(kind, given.answers)
+        run_on(kind, options.answers)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ DATABASE["CONN_MAX_AGE"] = 60
 
 
 def view(request: HttpRequest, pk: int) -> JsonResponse:
-    """One statement."""
+    """Handle a request with one statement."""
     with connection.cursor() as cursor:
         if request.method == "POST":
             cursor.execute("INSERT INTO bench_floor (answer_id, value) VALUES (%s, 3)", [pk])
@@ -47,6 +47,6 @@ if not settings.configured:
     )
     django.setup()
     if "--table" in sys.argv:
-        with connection.cursor() as made:
-            made.execute("CREATE TABLE bench_floor (answer_id bigint, value integer)")
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TABLE bench_floor (answer_id bigint, value integer)")
 application = BufferedRSGIAdapter(get_wsgi_application(), max_body_bytes=1_000_000)

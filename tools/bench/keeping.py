@@ -1,4 +1,4 @@
-"""Makes what pages read of runs, as a worker does, and prints the peak memory in MB: ``python -m tools.bench.keeping
+"""Build the cached figures of runs as a worker does, and print the peak memory in MB: ``python -m tools.bench.keeping
 figures|agreement|comparison RUN…``."""
 
 # ruff: noqa: E402 -- the imports need Django set up
@@ -19,6 +19,6 @@ from review.figure_cache.store import build_and_store
 
 if __name__ == "__main__":
     kind, *keys = sys.argv[1:]
-    found = Run.objects.in_bulk([int(key) for key in keys])
-    build_and_store(BUILDERS[kind], [found[int(key)] for key in keys])
+    runs = Run.objects.in_bulk([int(key) for key in keys])
+    build_and_store(BUILDERS[kind], [runs[int(key)] for key in keys])
     print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}")

@@ -18,8 +18,8 @@ from statistics import median
 from playwright.sync_api import Page, sync_playwright
 
 from tests.faults.site import Site, fresh_database
-from tools.bench.reviewing import come_to_rest, p95
-from tools.bench.uploads import FAST, ITEMS, serving
+from tools.bench.reviewing import p95, settle_postgres
+from tools.bench.uploads import FAST, ITEMS, run_site
 from tools.screenshots import ARGUMENTS, CHROMIUM
 
 ANSWERS, READS_MS = 60, 600  # before, an Enter counts as the one still held from the card
@@ -35,49 +35,51 @@ ARRIVED = """(before) => {
 
 
 def rate(page: Page, answers: int) -> dict[str, list[float]]:
-    """Milliseconds by what was waited for."""
+    """Rate answers by keys; return milliseconds by awaited event."""
     random, times, revealed = Random(8), defaultdict[str, list[float]](list), False
     while answers or revealed:
         if not revealed:
             for _ in page.query_selector_all("fieldset[data-metric]"):
                 page.keyboard.press(str(random.randint(1, 5)))
             answers -= 1
-        before = {"path": page.evaluate("location.pathname"), "revealed": revealed}
+        previous = {"path": page.evaluate("location.pathname"), "revealed": revealed}
         page.wait_for_timeout(READS_MS)
         page.keyboard.press("Enter")
-        what, took = page.wait_for_function(ARRIVED, arg=before, polling="raf").json_value()
-        times["card after a reveal" if revealed else "next card" if what == "card" else "reveal"].append(took)
-        revealed = what == "reveal"
+        event, milliseconds = page.wait_for_function(ARRIVED, arg=previous, polling="raf").json_value()
+        times["card after a reveal" if revealed else "next card" if event == "card" else "reveal"].append(milliseconds)
+        revealed = event == "reveal"
     return times
 
 
 def main() -> None:
-    """One line for each kind of waiting."""
+    """Print one line for each awaited event."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench.keys", description=__doc__)
     parser.add_argument("--answers", type=int, default=ANSWERS)
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, fresh_database(given.database, Path(name)) as url:
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name, fresh_database(options.database, Path(name)) as url:
         site = Site(Path(name), url, "")
         site.environment = {key: value for key, value in site.environment.items() if key not in FAST}
         site.manage("migrate", "--verbosity", "0")
-        made = json.loads(site.python("-m", "tools.bench.review_data", str(ITEMS), str(ITEMS)))
+        review_data = json.loads(site.python("-m", "tools.bench.review_data", str(ITEMS), str(ITEMS)))
         if site.is_postgres:
-            come_to_rest(url)
+            settle_postgres(url)
         try:
-            with serving(site) as server, sync_playwright() as playwright:
+            with run_site(site) as server, sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
                 base = f"http://127.0.0.1:{server.port}"
                 context = browser.new_context(viewport={"width": 1280, "height": 800})
-                session = made["people"][0]["session"]
+                session = review_data["people"][0]["session"]
                 context.add_cookies([{"name": "sessionid", "value": session, "url": base}])
                 context.add_init_script(NOTED)
                 page = context.new_page()
-                page.goto(f"{base}/review/{made['queues'][str(ITEMS)]}/")
+                page.goto(f"{base}/review/{review_data['queues'][str(ITEMS)]}/")
                 page.wait_for_selector("#rating[data-ready]")
-                for what, took in sorted(rate(page, given.answers).items()):
-                    told = f"p50 {median(took):.0f} ms, p95 {p95(took):.0f} ms{PROMISED[what]}"
-                    print(f"{given.database}: {what:<20}{len(took):4} times, {told}, longest {max(took):.0f} ms")
+                for event, times in sorted(rate(page, options.answers).items()):
+                    summary = f"p50 {median(times):.0f} ms, p95 {p95(times):.0f} ms{PROMISED[event]}"
+                    print(
+                        f"{options.database}: {event:<20}{len(times):4} times, {summary}, longest {max(times):.0f} ms"
+                    )
         finally:
             site.stop()
 

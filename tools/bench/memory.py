@@ -17,13 +17,13 @@ from tests.faults.site import Site, command_line, descendants, fresh_database
 from tests.judge_server import JudgeServer
 
 
-def held(pid: int) -> int:
+def resident_kilobytes(pid: int) -> int:
     """Resident kilobytes of a process; 0 for one that is gone."""
     try:
-        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+        match = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
     except OSError:
         return 0
-    return int(found[1]) if found else 0
+    return int(match[1]) if match else 0
 
 
 def main() -> None:
@@ -31,34 +31,34 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("answers", type=int, nargs="?", default=10_000)
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
-    given = parser.parse_args()
-    tenth, total = given.answers // 10, given.answers
+    options = parser.parse_args()
+    tenth, total = options.answers // 10, options.answers
     with (
         tempfile.TemporaryDirectory() as folder,
         JudgeServer(latency=0.05, keep_log=False) as judge,
-        fresh_database(given.database, Path(folder)) as url,
+        fresh_database(options.database, Path(folder)) as url,
     ):
         site = Site(Path(folder), url, judge.origin)
         site.environment |= {"SITE_BUDGET_SECONDS": "45", "SITE_LEASE_SECONDS": "90"}
         site.manage("migrate", "--verbosity", "0")
         run = int(site.python("-m", "tests.faults.prepare", str(total), judge.base_url).splitlines()[-1])
-        seen: dict[str, tuple[int, int]] = {"first": (0, 0), "last": (0, 0)}
+        peaks: dict[str, tuple[int, int]] = {"first": (0, 0), "last": (0, 0)}
         parent = site.start("manage.py", "serve", "--no-web")
         try:
             while judge.calls < total or site.state(run) != "completed":
-                sizes = [held(pid) for pid in descendants(parent.pid) if "qcluster" in command_line(pid)]
-                part = "first" if judge.calls <= tenth else "last" if judge.calls > total - tenth else ""
-                if part and sizes:
-                    most, together = seen[part]
-                    seen[part] = max(most, *sizes), max(together, sum(sizes))
+                sizes = [resident_kilobytes(pid) for pid in descendants(parent.pid) if "qcluster" in command_line(pid)]
+                phase = "first" if judge.calls <= tenth else "last" if judge.calls > total - tenth else ""
+                if phase and sizes:
+                    largest, total_size = peaks[phase]
+                    peaks[phase] = max(largest, *sizes), max(total_size, sum(sizes))
                 time.sleep(0.2)
         finally:
             site.stop()
         logged = (site.folder / "log").stat().st_size
-    for name, (most, together) in seen.items():
-        print(f"{name} {tenth} answers: {most / 1024:.0f} MB in one process, {together / 1024:.0f} MB together")
-    (most, together), (most_last, together_last) = seen["first"], seen["last"]
-    print(f"growth: {most_last / most:.2f} times in one process, {together_last / together:.2f} times together")
+    for name, (largest, total_size) in peaks.items():
+        print(f"{name} {tenth} answers: {largest / 1024:.0f} MB in one process, {total_size / 1024:.0f} MB together")
+    (largest, total_size), (largest_last, total_last) = peaks["first"], peaks["last"]
+    print(f"growth: {largest_last / largest:.2f} times in one process, {total_last / total_size:.2f} times together")
     print(f"log: {logged / 1024:.0f} KB for {total} answers")
 
 

@@ -1,9 +1,8 @@
-"""Keyword hit and coverage beside a bare loop: ``python -m tools.bench.metrics [ANSWERS]``.
+"""Keyword hit and coverage compared with a bare loop: ``python -m tools.bench.metrics [ANSWERS]``.
 
-Printed per language, with kiwipiepy where it is installed and without: answers per second of CPU time, and the ratio to
-a bare loop with ``in`` of the same run. That loop folds nothing, knows no word boundaries, counts negated hits and
-misses what is spaced otherwise. The two metrics share one search of the answer, and give findings as a run stores them.
-"""
+Printed per language, with kiwipiepy (if installed) and without: answers per second of CPU time, and the ratio to a bare
+loop with ``in`` of the same run. The loop does no case folding, knows no word boundaries, counts negated hits and
+misses other spacings. The two metrics share one search of the answer, and give findings as a run stores them."""
 
 from __future__ import annotations
 
@@ -49,32 +48,32 @@ TERMS = {
 RESPACED_SHARE = 0.02
 RESPACED = "등록 금고지서는 누리집에 있습니다."
 Row = tuple[QuestionSpec, AnswerSpec]
-Way = Callable[[Sequence[Row]], None]
+Contender = Callable[[Sequence[Row]], None]
 
 
 def rows(language: str, count: int) -> list[Row]:
-    """Answers of random sentences in the language, each to a question with five keywords; in some of the Korean ones
-    a keyword stands with another spacing."""
+    """Generate answers of random sentences in the language, each to a question with five keywords; some Korean ones
+    hold a keyword with another spacing."""
     draw = random.Random(7)
     sentences, terms = TEXTS[language].splitlines(), [term.replace("_", " ") for term in TERMS[language].split()]
     questions = [
         QuestionSpec(id=str(n), category="c", text="?", keywords=tuple((t,) for t in draw.sample(terms, KEYWORDS)))
         for n in range(QUESTIONS)
     ]
-    made = []
+    sampled_rows = []
     for n in range(count):
-        spoken = draw.sample(sentences, SENTENCES[language])
-        spoken += [RESPACED] if language == "Korean" and draw.random() < RESPACED_SHARE else []
-        made.append((questions[n % QUESTIONS], AnswerSpec(" ".join(spoken))))
-    return made
+        answer_sentences = draw.sample(sentences, SENTENCES[language])
+        answer_sentences += [RESPACED] if language == "Korean" and draw.random() < RESPACED_SHARE else []
+        sampled_rows.append((questions[n % QUESTIONS], AnswerSpec(" ".join(answer_sentences))))
+    return sampled_rows
 
 
-def bare(answers: Sequence[Row]) -> None:
-    """What the sources do: a loop with ``in``."""
+def bare_loop(answers: Sequence[Row]) -> None:
+    """Match keywords by a loop with ``in``, as the metrics' sources do."""
     for question, answer in answers:
         text, keywords = answer.text, question.keywords
-        found = sum(keyword in text for (keyword,) in keywords)
-        _ = (1.0 if found else 0.0, found / len(keywords))
+        hits = sum(keyword in text for (keyword,) in keywords)
+        _ = (1.0 if hits else 0.0, hits / len(keywords))
 
 
 def metrics(answers: Sequence[Row]) -> None:
@@ -85,28 +84,31 @@ def metrics(answers: Sequence[Row]) -> None:
         keyword_coverage(question, answer, settings)
 
 
-def seconds(ways: Iterable[Way], answers: Sequence[Row], tries: int = TRIES) -> list[float]:
-    """CPU seconds of each way through all answers."""
-    took = dict.fromkeys(ways, 0.0)
-    for first in range(0, len(answers), SLICE):
-        part = answers[first : first + SLICE]
-        best = dict.fromkeys(took, float("inf"))
+def seconds(contenders: Iterable[Contender], answers: Sequence[Row], tries: int = TRIES) -> list[float]:
+    """Return the CPU seconds of each contender over all answers."""
+    totals = dict.fromkeys(contenders, 0.0)
+    for start_row in range(0, len(answers), SLICE):
+        batch = answers[start_row : start_row + SLICE]
+        best = dict.fromkeys(totals, float("inf"))
         for _ in range(tries):
-            for way in took:
+            for contender in totals:
                 start = time.process_time()
-                way(part)
-                best[way] = min(best[way], time.process_time() - start)
-        took = {way: took[way] + best[way] for way in took}
-    return list(took.values())
+                contender(batch)
+                best[contender] = min(best[contender], time.process_time() - start)
+        totals = {contender: totals[contender] + best[contender] for contender in totals}
+    return list(totals.values())
 
 
 def main(count: int) -> None:
     """Print two lines per language."""
     print(f"{count:,} answers, {KEYWORDS} keywords each; Korean read with {normalise.analysis()}")
     for language in TEXTS:
-        of_bare, of_metrics = seconds((bare, metrics), rows(language, count))
-        print(f"{language}: bare loop {count / of_bare:,.0f} answers/s", flush=True)
-        print(f"  hit and coverage {count / of_metrics:,.0f} answers/s, ratio {of_bare / of_metrics:.4f}", flush=True)
+        bare_seconds, metric_seconds = seconds((bare_loop, metrics), rows(language, count))
+        print(f"{language}: bare loop {count / bare_seconds:,.0f} answers/s", flush=True)
+        print(
+            f"  hit and coverage {count / metric_seconds:,.0f} answers/s, ratio {bare_seconds / metric_seconds:.4f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
-"""Answers for the bench; prints the id of a started run: ``python -m tools.bench.prepare CALLS BASE_URL LIMIT``. With
-``--no-run`` as many answers as calls and no run; prints the names that ``evaluate`` asks for.
-"""
+"""Prepare answers for the bench; print the id of a started run: ``python -m tools.bench.prepare CALLS BASE_URL LIMIT``.
+With ``--no-run`` as many answers as calls and no run; print the names that ``evaluate`` takes."""
 
 # ruff: noqa: E402 -- the imports need Django set up
 from __future__ import annotations
@@ -24,7 +23,7 @@ PASSAGE = "The river rises in the north and reaches the sea after three hundred 
 
 def main(calls: int, base_url: str, concurrency: int) -> int:
     """The id of a run with two judge calls per answer and no rules."""
-    answer_set, judge = stored(calls // len(FAMILIES), base_url, concurrency)
+    answer_set, judge = store_answers(calls // len(FAMILIES), base_url, concurrency)
     profile = profile_row(answer_set.project, "graphrag")
     judges = [(judge, shipped_rubric_row(family, "en"), True) for family in FAMILIES]
     run = make_run(answer_set, profile, RunConfig(max_concurrency=concurrency), judges=judges)
@@ -32,23 +31,23 @@ def main(calls: int, base_url: str, concurrency: int) -> int:
     return run.pk
 
 
-def stored(answers: int, base_url: str, concurrency: int) -> tuple[AnswerSet, JudgeVersion]:
+def store_answers(answers: int, base_url: str, concurrency: int) -> tuple[AnswerSet, JudgeVersion]:
     """So many answers with three passages of 100 words each, and a judge ``remote``."""
     questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, answers + 1)])
     answer_set = make_answer_set(questions)
     Context.objects.bulk_create(
-        Context(answer=answer, position=place, chunk_id=f"c{place}", text=PASSAGE * 5, source="atlas")
+        Context(answer=answer, position=position, chunk_id=f"c{position}", text=PASSAGE * 5, source="atlas")
         for answer in Answer.objects.filter(answer_set=answer_set)
-        for place in (1, 2, 3)
+        for position in (1, 2, 3)
     )
     endpoint = Endpoint.objects.create(name="local", base_url=base_url, max_concurrency=concurrency)
     return answer_set, save_judge(answer_set.project, "remote", endpoint, model="test-model", language="en")
 
 
 if __name__ == "__main__":
-    asked = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    arguments = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     if "--no-run" in sys.argv:
-        answer_set, _judge = stored(*asked)
+        answer_set, _judge = store_answers(*arguments)
         print(answer_set.project.name, answer_set.question_set.name, answer_set.system_version.system.name)
     else:
-        print(main(*asked))
+        print(main(*arguments))

@@ -1,9 +1,9 @@
-"""Agreement and corrected scores of a run that is rated whole, as the commands compute them.
+"""Agreement and corrected scores of a fully rated run, as the commands compute them.
 
     python -m tools.bench.rated [--answers 10000]    # PostgreSQL too with CONCORD_TEST_POSTGRES
 
-Five metrics, on each a judge's score and an expert's rating of every answer. CPU time of ``agreement`` with 2,000
-resamples and of ``corrected_scores``, beside reading the same ratings and scores as bare tuples in the same run.
+Five metrics, each with a judge's score and an expert's rating of every answer. CPU time of ``agreement`` with 2,000
+resamples and of ``corrected_scores``, compared with reading the same ratings and scores as bare tuples in the same run.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ ANSWERS, METRICS, EXPERTS = 10_000, 5, 3
 
 
 def rating_file(answers: int) -> bytes:
-    """The file: of every answer and metric what the judge and one of the experts said, on a scale of 1 to 5."""
+    """Build the file: for every answer and metric, a value of the judge and of one expert, on a scale of 1 to 5."""
     random = Random(7)
 
     def rows() -> Iterator[dict[str, object]]:
-        for at in range(1, answers + 1):
+        for question in range(1, answers + 1):
             for metric in range(METRICS):
-                truth = random.randint(1, 5)
-                said = min(5, max(1, truth + random.choice((-1, 0, 0, 0, 1))))
-                about = {"question_id": f"q{at}", "metric": f"m{metric}"}
-                yield about | {"value": said, "rater": "judge", "author": "judge@1"}
-                yield about | {"value": truth, "rater": "human", "author": f"e{random.randrange(EXPERTS)}"}
+                expert_value = random.randint(1, 5)
+                judge_value = min(5, max(1, expert_value + random.choice((-1, 0, 0, 0, 1))))
+                row = {"question_id": f"q{question}", "metric": f"m{metric}"}
+                yield row | {"value": judge_value, "rater": "judge", "author": "judge@1"}
+                yield row | {"value": expert_value, "rater": "human", "author": f"e{random.randrange(EXPERTS)}"}
 
     return "".join(json.dumps(row) + "\n" for row in rows()).encode()
 
 
-def measured(answers: int) -> dict[str, float]:
+def measure(answers: int) -> dict[str, float]:
     """CPU seconds of each step, on the database that the environment names."""
     import django
 
@@ -64,22 +64,22 @@ def measured(answers: int) -> dict[str, float]:
     answer_set = make_answer_set(make_question_set(specs=[question_spec(n) for n in range(1, answers + 1)]))
     run = make_run(answer_set, profile_row(answer_set.project, "graphrag"), RunConfig())
     Run.objects.filter(pk=run.pk).update(state=Run.State.COMPLETED)
-    import_ratings(run, rating_file(answers), "r.jsonl", [f"m{one}=1..5" for one in range(METRICS)], "uniform")
+    import_ratings(run, rating_file(answers), "r.jsonl", [f"m{number}=1..5" for number in range(METRICS)], "uniform")
     import scipy.special  # noqa: F401  -- so that no step pays for loading it
 
-    found = {}
+    seconds = {}
     columns = ("answer_id", "metric_id", "value")
     start = time.process_time()
     for rows in (Rating.objects.all(), Score.objects.filter(run=run)):
         list(rows.values_list(*columns))
-    found["bare"] = time.process_time() - start
+    seconds["bare"] = time.process_time() - start
     with paused_gc():  # as commands do
         start = time.process_time()
         compute_agreement(run, resampling=Resampling()).to_dict()
-        found["agreement"] = time.process_time() - start
+        seconds["agreement"] = time.process_time() - start
         start = time.process_time()
         correction_sheet(load_inputs(run), by_category=False)
-        return found | {"correct": time.process_time() - start}
+        return seconds | {"correct": time.process_time() - start}
 
 
 def main() -> None:
@@ -87,21 +87,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.bench.rated")
     parser.add_argument("--answers", type=int, default=ANSWERS)
     parser.add_argument("--here", action="store_true", help="measure on DATABASE_URL and print JSON")
-    given = parser.parse_args()
-    if given.here:
-        print(json.dumps(measured(given.answers)))
+    options = parser.parse_args()
+    if options.here:
+        print(json.dumps(measure(options.answers)))
         return
     for kind in ("sqlite", *(["postgres"] if os.environ.get("CONCORD_TEST_POSTGRES") else [])):
         with tempfile.TemporaryDirectory() as name, fresh_database(kind, Path(name)) as url:
-            command = [sys.executable, "-m", "tools.bench.rated", "--answers", str(given.answers), "--here"]
+            command = [sys.executable, "-m", "tools.bench.rated", "--answers", str(options.answers), "--here"]
             environment = {**os.environ, "DATABASE_URL": url}
-            done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-        found = json.loads(done.stdout)
+            completed = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+        measurements = json.loads(completed.stdout)
         print(
-            f"{kind}: {given.answers} answers x {METRICS} metrics; read as tuples in {found['bare']:.2f} s of CPU time"
+            f"{kind}: {options.answers} answers x {METRICS} metrics; read as tuples in "
+            f"{measurements['bare']:.2f} s of CPU time"
         )
         for step in ("agreement", "correct"):
-            print(f"  {step}: {found[step]:.2f} s, times reading {found[step] / found['bare']:.1f}")
+            print(
+                f"  {step}: {measurements[step]:.2f} s, times reading {measurements[step] / measurements['bare']:.1f}"
+            )
 
 
 if __name__ == "__main__":

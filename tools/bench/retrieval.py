@@ -43,41 +43,41 @@ TREC = {
 }
 
 
-def planted(chunks: int) -> tuple[list[dict[str, str]], list[dict[str, object]]]:
+def plant_chunks(chunks: int) -> tuple[list[dict[str, str]], list[dict[str, object]]]:
     """Records of the corpus and of the questions, with the ids of the planted chunks."""
     file = Path(os.environ["CONCORD_TEST_DATA"]) / "graphrag_bench" / "novel_dev_all.json"
     rows = json.loads(file.read_text(encoding="utf-8"))
     random = Random(19)
-    words = [word for row in rows for word in f"{row['question']} {row['answer']}".split()]
+    vocabulary = [token for row in rows for token in f"{row['question']} {row['answer']}".split()]
     corpus: list[dict[str, str]] = []
     questions: list[dict[str, object]] = []
     for row in rows:
         own = f"{row['question']} {row['answer']}".split()
         ids = []
         for number in range(random.randint(1, 3)):
-            said = random.sample(own, max(1, len(own) // 2))
-            text = [*said, *random.choices(words, k=max(0, LENGTH - len(said)))]
+            answer_words = random.sample(own, max(1, len(own) // 2))
+            text = [*answer_words, *random.choices(vocabulary, k=max(0, LENGTH - len(answer_words)))]
             random.shuffle(text)
             ids.append(f"{row['id']}-{number}")
             corpus.append({"chunk_id": ids[-1], "text": f"{' '.join(text)}.", "source": row["source"]})
         about = {"id": row["id"], "question": row["question"], "expected_answer": row["answer"]}
         questions.append({**about, "category": row["question_type"], "ground_truth_chunk_ids": ids})
     for number in range(chunks - len(corpus)):
-        text = " ".join(random.choices(words, k=LENGTH))
+        text = " ".join(random.choices(vocabulary, k=LENGTH))
         corpus.append({"chunk_id": f"noise-{number}", "text": f"{text}.", "source": f"noise-{number // 100}"})
     random.shuffle(corpus)
     return corpus, questions
 
 
-def hashed(text: str, _model: str) -> list[float]:
+def hash_vector(text: str, _model: str) -> list[float]:
     """A text as a unit vector: each word adds or takes one at the place that its hash names."""
     vector = np.zeros(NUMBERS)
     for number in map(zlib.crc32, text.lower().encode().split()):
         vector[number % NUMBERS] += 1.0 if number & 1024 else -1.0
-    return [round(float(one), 6) for one in vector / (np.linalg.norm(vector) or 1.0)]
+    return [round(float(component), 6) for component in vector / (np.linalg.norm(vector) or 1.0)]
 
 
-def measured(chunks: int) -> dict[str, object]:
+def measure(chunks: int) -> dict[str, object]:
     """Seconds of each step and the figures, on the database that the environment names."""
     import django
 
@@ -89,27 +89,31 @@ def measured(chunks: int) -> dict[str, object]:
     from evaluation.runs.selectors import get_project
 
     call_command("migrate", verbosity=0)
-    corpus, questions = planted(chunks)
-    found: dict[str, object] = {"project": get_project().name, "questions": len(questions), "chunks": len(corpus)}
+    corpus, questions = plant_chunks(chunks)
+    measurements: dict[str, object] = {
+        "project": get_project().name,
+        "questions": len(questions),
+        "chunks": len(corpus),
+    }
     quiet = {"stdout": open(os.devnull, "w"), "stderr": sys.stderr}  # noqa: SIM115
     with tempfile.TemporaryDirectory() as folder:
         files = {name: Path(folder) / name for name in ("corpus.jsonl", "questions.jsonl", "settings.json")}
-        files["corpus.jsonl"].write_text("".join(json.dumps(one) + "\n" for one in corpus))
-        files["questions.jsonl"].write_text("".join(json.dumps(one) + "\n" for one in questions))
+        files["corpus.jsonl"].write_text("".join(json.dumps(record) + "\n" for record in corpus))
+        files["questions.jsonl"].write_text("".join(json.dumps(record) + "\n" for record in questions))
         start = time.monotonic()
         call_command("import_corpus", str(files["corpus.jsonl"]), "--name", "planted", **quiet)
-        found["import"] = time.monotonic() - start
+        measurements["import"] = time.monotonic() - start
         call_command("import_questions", str(files["questions.jsonl"]), "--name", "novels", **quiet)
-        found["words"] = _evaluated("words", files["settings.json"], questions, quiet)
+        measurements["words"] = _evaluate("words", files["settings.json"], questions, quiet)
         Endpoint.objects.create(name="hashed", base_url=os.environ["EMBEDS_AT"], embedding_model="hashed words")
         start, busy = time.monotonic(), time.process_time()
         call_command("index_corpus", "planted", "--embeddings", "hashed", **quiet)
         embedded = {"embedding": time.monotonic() - start, "embedding_busy": time.process_time() - busy}
-        found["vectors"] = embedded | _evaluated("vectors", files["settings.json"], questions, quiet)
-    return found
+        measurements["vectors"] = embedded | _evaluate("vectors", files["settings.json"], questions, quiet)
+    return measurements
 
 
-def _evaluated(retriever, settings, questions, quiet):  # type: ignore[no-untyped-def]
+def _evaluate(retriever, settings, questions, quiet):  # type: ignore[no-untyped-def]
     """An evaluation by words or vectors: seconds, memory so far, figures."""
     from django.core.management import call_command
 
@@ -120,56 +124,61 @@ def _evaluated(retriever, settings, questions, quiet):  # type: ignore[no-untype
     evaluate = ["evaluate", "--questions", "novels", "--system", retriever, "--type", "retrieval_only"]
     start, busy = time.monotonic(), time.process_time()
     call_command(*evaluate, "--k", str(K), "--no-judge", "--profile", "generation", "--format", "json", **quiet)
-    found = {"retrieval_only": time.monotonic() - start, "busy": time.process_time() - busy}
+    seconds = {"retrieval_only": time.monotonic() - start, "busy": time.process_time() - busy}
     run = Run.objects.select_related("answer_set").latest("pk")
-    figures, furthest = _compared(run, questions, Score)
+    figures, furthest = _compare_with_trec(run, questions, Score)
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return found | {"state": run.state, "megabytes": megabytes, "figures": figures, "furthest_from_trec": furthest}
+    return seconds | {"state": run.state, "megabytes": megabytes, "figures": figures, "furthest_from_trec": furthest}
 
 
-def _compared(run, questions, scores):  # type: ignore[no-untyped-def]
+def _compare_with_trec(run, questions, scores):  # type: ignore[no-untyped-def]
     """Means of the run, and the largest difference of any question's figure from trec_eval's."""
     import pytrec_eval
 
-    truth = {str(one["id"]): dict.fromkeys(one["ground_truth_chunk_ids"], 1) for one in questions}
+    relevant = {str(question["id"]): dict.fromkeys(question["ground_truth_chunk_ids"], 1) for question in questions}
     retrieved = {
-        id_: {chunk: float(-place) for place, chunk in enumerate(ids)}
+        id_: {chunk: float(-rank) for rank, chunk in enumerate(ids)}
         for id_, ids in run.answer_set.answers.values_list("question__external_id", "retrieved_ids")
     }
     measures = {name.rpartition("_")[0] + f".{K}" if name != "recip_rank" else name for name in TREC.values()}
-    theirs = pytrec_eval.RelevanceEvaluator(truth, measures).evaluate(retrieved)
-    means, furthest = {}, 0.0
+    trec_values = pytrec_eval.RelevanceEvaluator(relevant, measures).evaluate(retrieved)
+    mean_values, furthest = {}, 0.0
     for name, key in TREC.items():
         rows = scores.objects.filter(run=run, metric__name=name, status="scored")
-        ours = dict(rows.values_list("answer__question__external_id", "value"))
-        furthest = max(furthest, *(abs(value - theirs[id_][key]) for id_, value in ours.items() if id_ in theirs))
-        means[name] = sum(ours.values()) / len(ours)
-    return means, furthest
+        run_values = dict(rows.values_list("answer__question__external_id", "value"))
+        furthest = max(
+            furthest, *(abs(value - trec_values[id_][key]) for id_, value in run_values.items() if id_ in trec_values)
+        )
+        mean_values[name] = sum(run_values.values()) / len(run_values)
+    return mean_values, furthest
 
 
 def run_on(kind: str, chunks: int) -> None:
     """Measure on a fresh database of this kind, in a process of its own, and print."""
-    place = tempfile.TemporaryDirectory()
-    with place as name, fresh_database(kind, Path(name)) as url, JudgeServer(keep_log=False) as server:
-        server.vector_of = hashed
+    temporary_folder = tempfile.TemporaryDirectory()
+    with temporary_folder as name, fresh_database(kind, Path(name)) as url, JudgeServer(keep_log=False) as server:
+        server.vector_of = hash_vector
         command = [sys.executable, "-m", "tools.bench.retrieval", "--chunks", str(chunks), "--here"]
-        there = {"DATABASE_URL": url, "EMBEDS_AT": server.base_url, "CONCORD_JUDGE_ORIGINS": server.origin}
-        done = subprocess.run(command, env={**os.environ, **there}, check=True, stdout=subprocess.PIPE, text=True)
-    found = json.loads(done.stdout.splitlines()[-1])
-    print(f"{kind}: {found['questions']} questions, {found['chunks']} chunks")
-    print(f"  import of the corpus: {found['import']:.1f} s")
+        environment = {"DATABASE_URL": url, "EMBEDS_AT": server.base_url, "CONCORD_JUDGE_ORIGINS": server.origin}
+        completed = subprocess.run(
+            command, env={**os.environ, **environment}, check=True, stdout=subprocess.PIPE, text=True
+        )
+    measurements = json.loads(completed.stdout.splitlines()[-1])
+    print(f"{kind}: {measurements['questions']} questions, {measurements['chunks']} chunks")
+    print(f"  import of the corpus: {measurements['import']:.1f} s")
     for retriever in ("words", "vectors"):
-        one, promised = found[retriever], f" of {PROMISED} s promised" if retriever == "words" else ""
-        print(f"  by {retriever}: {one['state']}")
-        if "embedding" in one:
+        step, promised = measurements[retriever], f" of {PROMISED} s promised" if retriever == "words" else ""
+        print(f"  by {retriever}: {step['state']}")
+        if "embedding" in step:
             print(
-                f"    vectors of {NUMBERS} numbers made: {one['embedding']:.1f} s ({one['embedding_busy']:.1f} s busy)"
+                f"    vectors of {NUMBERS} numbers made: {step['embedding']:.1f} s "
+                f"({step['embedding_busy']:.1f} s busy)"
             )
-        print(f"    retrieval_only: {one['retrieval_only']:.1f} s{promised}")
-        print(f"    processor time: {one['busy']:.1f} s")
-        print(f"    most memory: {one['megabytes']:.0f} MB")
-        print("    " + ", ".join(f"{name} {value:.3f}" for name, value in one["figures"].items()))
-        print(f"    furthest from trec_eval: {one['furthest_from_trec']:.1e}")
+        print(f"    retrieval_only: {step['retrieval_only']:.1f} s{promised}")
+        print(f"    processor time: {step['busy']:.1f} s")
+        print(f"    most memory: {step['megabytes']:.0f} MB")
+        print("    " + ", ".join(f"{name} {value:.3f}" for name, value in step["figures"].items()))
+        print(f"    furthest from trec_eval: {step['furthest_from_trec']:.1e}")
 
 
 def main() -> None:
@@ -177,15 +186,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.bench.retrieval")
     parser.add_argument("--chunks", type=int, default=CHUNKS)
     parser.add_argument("--here", action="store_true", help="measure on DATABASE_URL and print JSON")
-    given = parser.parse_args()
-    if given.here:
-        print(json.dumps(measured(given.chunks)))
+    options = parser.parse_args()
+    if options.here:
+        print(json.dumps(measure(options.chunks)))
         return
     if not os.environ.get("CONCORD_TEST_DATA"):
         print("skipped: CONCORD_TEST_DATA is not set")
         return
     for kind in ("sqlite", *(["postgres"] if os.environ.get("CONCORD_TEST_POSTGRES") else [])):
-        run_on(kind, given.chunks)
+        run_on(kind, options.chunks)
 
 
 if __name__ == "__main__":

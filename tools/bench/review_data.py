@@ -1,10 +1,9 @@
-"""Fills a database for the benches of the queue and of the pages: ``python -m tools.bench.review_data ANSWERS SIZES``.
+"""Fill a database for the benches of the queue and of the pages: ``python -m tools.bench.review_data ANSWERS SIZES``.
 
 20 scores for each answer: four judged runs of one answer set, five metrics each, on the metrics' own scales. With
-``--rated N`` every metric of the first N answers has an expert's rating, made elsewhere on a uniform sample. Scores,
-ratings and passages are inserted by the database itself. Prints the queues by size, the runs, the lead's session and
-each reviewer's token and session, as JSON.
-"""
+``--rated N`` every metric of the first N answers has an imported expert rating, as a uniform sample. Scores, ratings
+and passages are inserted by the database itself. Prints the queues by size, the runs, the lead's session and each
+reviewer's token and session, as JSON."""
 
 # ruff: noqa: E402 -- the imports need Django set up
 from __future__ import annotations
@@ -41,10 +40,12 @@ from evaluation.models import (
 )
 from tests.factories import make_profile, make_question_set, make_queue, make_scored_run, question_spec
 
-PEOPLE, RUNS = 8, 4
+REVIEWERS, RUNS = 8, 4
 METRICS = ("correctness", "faithfulness", "completeness", "answer_relevancy", "context_precision")
-ASKED = METRICS[:2]
-SAID = "The river rises in the north and reaches the sea after three hundred kilometres of hills and fields. " * 4
+RATED_METRICS = METRICS[:2]
+ANSWER_TEXT = (
+    "The river rises in the north and reaches the sea after three hundred kilometres of hills and fields. " * 4
+)
 CATEGORIES = 8
 SCORES = """
 INSERT INTO evaluation_score (created_at, run_id, answer_id, metric_id, origin, round, repeat, judge_version_id,
@@ -68,52 +69,56 @@ SELECT created_at, id, %s, 'c' || %s, text, 'atlas', '{}' FROM evaluation_answer
 """
 
 
-def answered(questions: QuestionSet) -> AnswerSet:
+def make_answers(questions: QuestionSet) -> AnswerSet:
     """An answer to each question, with three passages."""
     system = System.objects.create(project=questions.project, name="bench")
     version = SystemVersion.objects.create(system=system, version=1, content_hash="0" * 64)
-    made = AnswerSet.objects.create(
+    answer_set = AnswerSet.objects.create(
         project=questions.project, question_set=questions, system_version=version, content_hash="0" * 64
     )
     rows = (
-        Answer(answer_set=made, question_id=pk, status="ok", text=SAID, text_hash="0" * 64, retrieves=True)
+        Answer(answer_set=answer_set, question_id=pk, status="ok", text=ANSWER_TEXT, text_hash="0" * 64, retrieves=True)
         for pk in questions.questions.values_list("pk", flat=True)
     )
     Answer.objects.bulk_create(rows, batch_size=2_000)
     with connection.cursor() as cursor:
-        for place in range(3):
-            cursor.execute(PASSAGES, [place, place])
-    return made
+        for position in range(3):
+            cursor.execute(PASSAGES, [position, position])
+    return answer_set
 
 
-def judged(answers: AnswerSet, profile: ProfileVersion, number: int) -> Run:
+def make_judged_run(answers: AnswerSet, profile: ProfileVersion, number: int) -> Run:
     """A completed run over the answers, with a score for each of the metrics."""
     run = make_scored_run(answers, metrics=(), profile=profile)
     judge = run.judges.get()
     with connection.cursor() as cursor:
         for pk, low, width in _scales():
-            whose = [judge.judge_version_id, judge.rubric_version_id]
-            cursor.execute(SCORES, [run.pk, pk, run.pk, *whose, low, width, pk, number])
+            judge_ids = [judge.judge_version_id, judge.rubric_version_id]
+            cursor.execute(SCORES, [run.pk, pk, run.pk, *judge_ids, low, width, pk, number])
     assert run.scores.count() == len(METRICS) * answers.answers.count()
     return run
 
 
 def _scales() -> list[tuple[int, float, float]]:
     """Each metric with the low end and the width of its scale."""
-    return [(one.pk, one.read_scale().low, one.read_scale().width) for one in definitions(METRICS).values()]
+    return [
+        (definition.pk, definition.read_scale().low, definition.read_scale().width)
+        for definition in definitions(METRICS).values()
+    ]
 
 
-def rated(count: int) -> int:
-    """An expert's blind rating of every metric of the first answers, a uniform sample; how many ratings."""
+def insert_ratings(count: int) -> int:
+    """Insert an expert's blind rating of every metric of the first answers, as a uniform sample; return how many
+    ratings."""
     with connection.cursor() as cursor:
-        share = count / Answer.objects.count()
+        sampling_rate = count / Answer.objects.count()
         for pk, low, width in _scales():
-            cursor.execute(RATINGS, [pk, True, low, width, pk, False, share, pk, count])
+            cursor.execute(RATINGS, [pk, True, low, width, pk, False, sampling_rate, pk, count])
     return count * len(METRICS)
 
 
-def person(run: Run, role: str, number: int) -> tuple[User, dict[str, str]]:
-    """Somebody with a token and a session."""
+def make_user_with_keys(run: Run, role: str, number: int) -> tuple[User, dict[str, str]]:
+    """Create a user with a role, an API token and a session."""
     user = User.objects.create_user(f"{role}-{number}")
     RoleGrant.objects.create(user=user, project=run.project, role=role)
     ApiToken.objects.create(
@@ -135,27 +140,34 @@ def person(run: Run, role: str, number: int) -> tuple[User, dict[str, str]]:
 
 @transaction.atomic
 def main(answers: int, sizes: list[int], ratings: int) -> dict[str, object]:
-    """Everything, in one transaction."""
+    """Create all rows in one transaction."""
     specs = [question_spec(n, category=f"category {n % CATEGORIES}") for n in range(1, answers + 1)]
-    made = answered(make_question_set(specs=specs))
-    parts = [{"metric": name, "weight": 1 / len(METRICS)} for name in METRICS]
-    profile = make_profile(made.project, {"name": "bench", "title": {"en": "Bench", "ko": "Bench"}, "parts": parts})
-    runs = [judged(made, profile, number) for number in range(RUNS)]
-    people = [person(runs[0], "reviewer", number) for number in range(PEOPLE)]
-    _lead, keys = person(runs[0], "lead", 0)
+    answer_set = make_answers(make_question_set(specs=specs))
+    components = [{"metric": name, "weight": 1 / len(METRICS)} for name in METRICS]
+    profile = make_profile(
+        answer_set.project, {"name": "bench", "title": {"en": "Bench", "ko": "Bench"}, "parts": components}
+    )
+    runs = [make_judged_run(answer_set, profile, number) for number in range(RUNS)]
+    reviewers = [make_user_with_keys(runs[0], "reviewer", number) for number in range(REVIEWERS)]
+    _lead, keys = make_user_with_keys(runs[0], "lead", 0)
     queues = {
         size: make_queue(
-            runs[0], [user for user, _ in people], metrics=ASKED, reviews_needed=2, strategy="uniform", size=size
+            runs[0],
+            [user for user, _ in reviewers],
+            metrics=RATED_METRICS,
+            reviews_needed=2,
+            strategy="uniform",
+            size=size,
         ).pk
         for size in sizes
     }
     return {
         "queues": queues,
-        "people": [theirs for _, theirs in people],
+        "people": [reviewer_keys for _, reviewer_keys in reviewers],
         "lead": keys,
         "runs": [run.pk for run in runs],
         "scores": len(METRICS) * RUNS * answers,
-        "ratings": rated(ratings) if ratings else 0,
+        "ratings": insert_ratings(ratings) if ratings else 0,
     }
 
 
@@ -164,5 +176,5 @@ if __name__ == "__main__":
     parser.add_argument("answers", type=int)
     parser.add_argument("sizes", type=int, nargs="*")
     parser.add_argument("--rated", type=int, default=0)
-    given = parser.parse_args()
-    print(json.dumps(main(given.answers, given.sizes, given.rated)))
+    options = parser.parse_args()
+    print(json.dumps(main(options.answers, options.sizes, options.rated)))

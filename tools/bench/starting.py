@@ -1,10 +1,9 @@
-"""How long a command takes before it does anything, and a fresh database until its tables are there.
+"""Start-up time of commands, and the time until a fresh database has its tables.
 
     python -m tools.bench.starting [--turns 5]
 
 CPU time, beside the help of a command of a bare Django project with the admin and the REST framework, in turns, so that
-the ratio holds on a noisy machine. ``results 0`` finds no run: it does what every command does before it works.
-"""
+the ratio holds on a noisy machine. ``results 0`` finds no run: it does only what every command does before it works."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ def bare_project(folder: Path) -> None:
 
 def seconds(folder: Path, arguments: Sequence[str], environment: Mapping[str, str]) -> float:
     """CPU seconds of a process that Python starts with these arguments."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [sys.executable, "-m", "django", *arguments],
         cwd=folder,
@@ -57,30 +56,30 @@ def seconds(folder: Path, arguments: Sequence[str], environment: Mapping[str, st
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime
 
 
 def main() -> None:
     """Print medians and ratios."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench.starting")
     parser.add_argument("--turns", type=int, default=5)
-    turns = parser.parse_args().turns
+    rounds = parser.parse_args().turns
     with tempfile.TemporaryDirectory() as name:
-        bare = Path(name) / "bare"
-        bare_project(bare)
+        bare_folder = Path(name) / "bare"
+        bare_project(bare_folder)
         database = {"DATABASE_URL": f"sqlite:///{name}/used.sqlite3", "DJANGO_SETTINGS_MODULE": "config.settings"}
         seconds(ROOT, ["migrate"], database)
-        taken: dict[Sequence[str], list[float]] = {}
-        for turn in range(turns):
-            hello = seconds(bare, ["hello", "--help"], {"DJANGO_SETTINGS_MODULE": "bare.settings"})
-            taken.setdefault(("bare",), []).append(hello)
+        times_by_command: dict[Sequence[str], list[float]] = {}
+        for round_number in range(rounds):
+            hello = seconds(bare_folder, ["hello", "--help"], {"DJANGO_SETTINGS_MODULE": "bare.settings"})
+            times_by_command.setdefault(("bare",), []).append(hello)
             for arguments in MEASURED:
-                taken.setdefault(arguments, []).append(seconds(ROOT, arguments, database))
-            fresh = database | {"DATABASE_URL": f"sqlite:///{name}/fresh{turn}.sqlite3"}
-            taken.setdefault(("migrate",), []).append(seconds(ROOT, ["migrate"], fresh))
-    base = median(taken["bare",])
-    for arguments, times in taken.items():
+                times_by_command.setdefault(arguments, []).append(seconds(ROOT, arguments, database))
+            fresh = database | {"DATABASE_URL": f"sqlite:///{name}/fresh{round_number}.sqlite3"}
+            times_by_command.setdefault(("migrate",), []).append(seconds(ROOT, ["migrate"], fresh))
+    base = median(times_by_command["bare",])
+    for arguments, times in times_by_command.items():
         print(f"{' '.join(arguments):18} {median(times):5.2f} s of CPU time, times bare {median(times) / base:.2f}")
 
 

@@ -19,37 +19,37 @@ NOTED, NOTED_SECONDS = "transactions.jsonl", 0.02
 _enter, _exit = transaction.Atomic.__enter__, transaction.Atomic.__exit__
 
 
-def _began(self: Any) -> None:
+def _enter_timed(self: Any) -> None:
     connection = transaction.get_connection(self.using)
     outermost = not connection.in_atomic_block
     _enter(self)
     if outermost:
-        connection.concord_began = (time.monotonic(), _opener())
+        connection.concord_began = (time.monotonic(), _opening_line())
 
 
-def _ended(self: Any, *error: Any) -> None:
+def _exit_timed(self: Any, *error: Any) -> None:
     connection = transaction.get_connection(self.using)
     _exit(self, *error)
     if not connection.in_atomic_block and (began := vars(connection).pop("concord_began", None)):
-        took = time.monotonic() - began[0]
-        if took >= NOTED_SECONDS:
-            line = json.dumps({"at": time.time(), "seconds": took, "where": began[1]}) + "\n"
+        seconds = time.monotonic() - began[0]
+        if seconds >= NOTED_SECONDS:
+            line = json.dumps({"at": time.time(), "seconds": seconds, "where": began[1]}) + "\n"
             with (Path(os.environ["CONCORD_VAR"]) / NOTED).open("a", encoding="utf-8") as file:
                 file.write(line)
 
 
-def _opener() -> str:
+def _opening_line() -> str:
     """The innermost line of the product, else of what called the database."""
     frame = sys._getframe(2)
-    first = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    caller = f"{frame.f_code.co_filename}:{frame.f_lineno}"
     while frame is not None:
         name = frame.f_code.co_filename
         for package in ("/evaluation/", "/review/", "/django_q/"):
             if package in name:
                 return f"{package[1:]}{name.rpartition(package)[2]}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
-    return first
+    return caller
 
 
-transaction.Atomic.__enter__ = _began  # type: ignore[method-assign]
-transaction.Atomic.__exit__ = _ended  # type: ignore[method-assign]
+transaction.Atomic.__enter__ = _enter_timed  # type: ignore[method-assign]
+transaction.Atomic.__exit__ = _exit_timed  # type: ignore[method-assign]

@@ -1,11 +1,10 @@
-"""A large file of answers by the page, while reviewers rate: ``python -m tools.bench.uploads [--rows 200000]``.
+"""A large file of answers uploaded by the page while reviewers rate: ``python -m tools.bench.uploads [--rows 200000]``.
 
 The site runs as ``serve`` starts it: web server, workers, watchdog. A lead sends a generated file of about a kilobyte a
-row by the page *New evaluation*, waits for the preview, and confirms; reviewers rate by the page all the while, each a
-little over once a second. Printed are the longest transactions of each step with the lines that opened them (SQLite's
-all hold the right to write), reviewers' submits beside those before the upload, and the largest resident memory of a
-process. Promised: no write transaction over 1 s, submits' 95th percentile under 300 ms, at most 500 MB.
-"""
+row by the page *New evaluation*, waits for the preview, and confirms; reviewers rate by the page all the time, each a
+little more than once a second. Printed are the longest transactions of each step with the lines that opened them (all
+of SQLite's hold the write lock), reviewers' submits compared with those before the upload, and the largest resident
+memory of a process. Promised: no write transaction over 1 s, submits' 95th percentile under 300 ms, at most 500 MB."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from pathlib import Path
 from statistics import median
 
 from tests.faults.site import Site, command_line, descendants, free_port, fresh_database
-from tools.bench.reviewing import Browser, Server, come_to_rest, p95
+from tools.bench.reviewing import Browser, Server, p95, settle_postgres
 
 ROWS, REVIEWERS, ITEMS = 200_000, 4, 5_000
 LEAST = 10  # submits of which a percentile is told
@@ -40,17 +39,17 @@ FAST = {  # made short for faults
 
 def write_files(folder: Path, rows: int) -> tuple[Path, Path]:
     """The questions and the answers to them."""
-    asked, said = folder / "questions.jsonl", folder / "answers.jsonl"
-    with asked.open("w", encoding="utf-8") as file:
+    questions_path, answers_path = folder / "questions.jsonl", folder / "answers.jsonl"
+    with questions_path.open("w", encoding="utf-8") as file:
         for n in range(rows):
             row = {"id": f"q{n}", "question": f"Where does river {n} rise?", "reference": f"In valley {n}."}
             file.write(json.dumps(row) + "\n")
-    with said.open("w", encoding="utf-8") as file:
+    with answers_path.open("w", encoding="utf-8") as file:
         for n in range(rows):
             answer = f"River {n} rises in valley {n}, as the atlas says. " * 4
-            contexts = [f"{PASSAGE} Passage {place} of river {n}." for place in range(3)]
+            contexts = [f"{PASSAGE} Passage {number} of river {n}." for number in range(3)]
             file.write(json.dumps({"question_id": f"q{n}", "answer": answer, "contexts": contexts}) + "\n")
-    return asked, said
+    return questions_path, answers_path
 
 
 class Lead:
@@ -60,10 +59,10 @@ class Lead:
         self.port, self.token = port, "c" * 32
         self.headers = {"Cookie": f"sessionid={session}; csrftoken={self.token}"}
 
-    def ask(
+    def request(
         self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
     ) -> tuple[str, str]:
-        """The page and the address it leads to, on a connection of its own."""
+        """Send a request on a connection of its own; return the page and the address it redirects to."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=1800)
         connection.request(method, path, body, self.headers | (headers or {}))  # type: ignore[arg-type]
         response = connection.getresponse()
@@ -74,102 +73,103 @@ class Lead:
 
     def post(self, path: str) -> None:
         """Press a button that says nothing more."""
-        kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        self.ask("POST", path, f"csrfmiddlewaretoken={self.token}", kind)
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        self.request("POST", path, f"csrfmiddlewaretoken={self.token}", headers)
 
     def send(self, file: Path, questions: int) -> str:
         """Send the file as a browser does; the address of its preview."""
-        mark = secrets.token_hex(12)
+        boundary = secrets.token_hex(12)
         fields = {"csrfmiddlewaretoken": self.token, "questions": questions, "system": "large-rag"}
-        part = f'--{mark}\r\nContent-Disposition: form-data; name="%s"'
-        head = "".join(f"{part % name}\r\n\r\n{value}\r\n" for name, value in fields.items())
-        head += f'{part % "file"}; filename="{file.name}"\r\nContent-Type: application/jsonl\r\n\r\n'
-        tail = f"\r\n--{mark}--\r\n".encode()
+        part_header = f'--{boundary}\r\nContent-Disposition: form-data; name="%s"'
+        head = "".join(f"{part_header % name}\r\n\r\n{value}\r\n" for name, value in fields.items())
+        head += f'{part_header % "file"}; filename="{file.name}"\r\nContent-Type: application/jsonl\r\n\r\n'
+        tail = f"\r\n--{boundary}--\r\n".encode()
 
         def body() -> Iterator[bytes]:
             yield head.encode()
             with file.open("rb") as data:
-                while piece := data.read(1 << 18):
-                    yield piece
+                while chunk := data.read(1 << 18):
+                    yield chunk
             yield tail
 
         size = len(head.encode()) + file.stat().st_size + len(tail)
-        kind = {"Content-Type": f"multipart/form-data; boundary={mark}", "Content-Length": str(size)}
-        return self.ask("POST", "/evaluations/new/", body(), kind)[1]
+        headers = {"Content-Type": f"multipart/form-data; boundary={boundary}", "Content-Length": str(size)}
+        return self.request("POST", "/evaluations/new/", body(), headers)[1]
 
-    def wait_while_at_work(self, path: str) -> tuple[str, str]:
-        """Look every two seconds, as the page does, until workers are done; the page, or where it leads to."""
+    def wait_for_workers(self, path: str) -> tuple[str, str]:
+        """Poll every two seconds, as the page does, until workers are done; return the page and the address it
+        redirects to."""
         while True:
-            page, moved = self.ask("GET", path)
-            if moved or "hx-trigger" not in page:
-                return page, moved
+            page, location = self.request("GET", path)
+            if location or "hx-trigger" not in page:
+                return page, location
             time.sleep(2)
 
 
 class Reviewers:
-    """People who rate all the while; ``times`` of their submits in milliseconds, each with the moment it ended."""
+    """Reviewers that rate continuously; ``times`` of their submits in milliseconds, each with the moment it ended."""
 
-    def __init__(self, server: Server, people: Sequence[dict[str, str]], queue: int) -> None:
+    def __init__(self, server: Server, reviewer_keys: Sequence[dict[str, str]], queue: int) -> None:
         self.times: list[tuple[float, float]] = []
         self.faults: list[str] = []
         self._over = threading.Event()
-        self._threads = [threading.Thread(target=self._work, args=(server, one, queue)) for one in people]
-        for one in self._threads:
-            one.start()
+        self._threads = [threading.Thread(target=self._work, args=(server, keys, queue)) for keys in reviewer_keys]
+        for keys in self._threads:
+            keys.start()
 
     def _work(self, server: Server, keys: dict[str, str], queue: int) -> None:
         browser = Browser(server, server, keys, alone=False)
         while not self._over.wait(THINKING_SECONDS):
             try:
                 browser.site.close()
-                browser.as_html(queue)
+                browser.rate_as_html(queue)
                 self.times.append((time.time(), browser.times["submit HTML"][-1]))
             except Exception as fault:  # noqa: BLE001 -- told at the end: a reviewer who is refused is a finding
                 self.faults.append(repr(fault)[:300])
 
     def between(self, start: float, end: float) -> list[float]:
         """Submits that ended in a time."""
-        return [took for at, took in self.times if start <= at <= end]
+        return [milliseconds for ended_at, milliseconds in self.times if start <= ended_at <= end]
 
     def stop(self) -> None:
-        """Let them finish what they are at."""
+        """Let the reviewers finish their current item."""
         self._over.set()
-        for one in self._threads:
-            one.join()
+        for thread in self._threads:
+            thread.join()
 
 
 def run(kind: str, rows: int) -> None:
-    """Fill a database of this kind, serve it, upload, and print what was measured."""
+    """Fill a database of this kind, serve it, upload, and print the measurements."""
     with tempfile.TemporaryDirectory() as name, fresh_database(kind, Path(name)) as url:
         folder = Path(name)
         site = Site(folder, url, "")
-        noted = folder / "transactions.jsonl"
-        noted.touch()
+        log = folder / "transactions.jsonl"
+        log.touch()
         site.environment = {name: value for name, value in site.environment.items() if name not in FAST} | {
             **{"DEBUG": "0", "SECRET_KEY": secrets.token_urlsafe(64), "ALLOWED_HOSTS": "127.0.0.1"},
             "DJANGO_SETTINGS_MODULE": "tools.bench.timed_settings",
         }
         site.manage("migrate", "--verbosity", "0")
-        asked, said = write_files(folder, rows)
-        made = json.loads(site.python("-m", "tools.bench.review_data", str(ITEMS), str(ITEMS)))
+        questions_path, answers_path = write_files(folder, rows)
+        review_data = json.loads(site.python("-m", "tools.bench.review_data", str(ITEMS), str(ITEMS)))
         ((project,),) = site.rows(
             "SELECT name FROM evaluation_project WHERE id = (SELECT MAX(project_id) FROM evaluation_run)"
         )
-        site.manage("import_questions", str(asked), "--name", "rivers", "--project", project)
+        site.manage("import_questions", str(questions_path), "--name", "rivers", "--project", project)
         ((questions,),) = site.rows("SELECT id FROM evaluation_questionset WHERE name = 'rivers'")
         if site.is_postgres:
-            come_to_rest(url)
-        print(f"{kind}: {rows:,} rows, {said.stat().st_size / 1e6:.0f} MB", flush=True)
+            settle_postgres(url)
+        print(f"{kind}: {rows:,} rows, {answers_path.stat().st_size / 1e6:.0f} MB", flush=True)
         try:
-            with serving(site) as server:
-                measure(server, made, said, int(questions), noted)
+            with run_site(site) as server:
+                measure(server, review_data, answers_path, int(questions), log)
         finally:
             site.stop()
 
 
 @contextmanager
-def serving(site: Site) -> Iterator[Server]:
-    """The site as ``serve`` starts it, once it answers."""
+def run_site(site: Site) -> Iterator[Server]:
+    """Start the site as ``serve`` does and wait until it answers."""
     port = free_port()
     process = site.start("manage.py", "serve", "--port", str(port))
     end = time.monotonic() + 120
@@ -186,62 +186,67 @@ def serving(site: Site) -> Iterator[Server]:
     yield Server(port, [process.pid])
 
 
-def measure(server: Server, made: dict[str, dict[str, object]], file: Path, questions: int, noted: Path) -> None:
+def measure(server: Server, review_data: dict[str, dict[str, object]], file: Path, questions: int, log: Path) -> None:
     """The upload, step by step, with reviewers at work."""
-    lead = Lead(server.port, str(made["lead"]["session"]))
-    queue = int(str(made["queues"][str(ITEMS)]))
-    people: Sequence[dict[str, str]] = made["people"][:REVIEWERS]  # type: ignore[index, assignment] # a list, by its key
-    reviewers = Reviewers(server, people, queue)
+    lead = Lead(server.port, str(review_data["lead"]["session"]))
+    queue = int(str(review_data["queues"][str(ITEMS)]))
+    reviewer_keys: Sequence[dict[str, str]] = review_data["people"][:REVIEWERS]  # type: ignore[index, assignment] # a list, by its key
+    reviewers = Reviewers(server, reviewer_keys, queue)
     marks = [("before", time.time())]
     try:
         time.sleep(REST_SECONDS)
         marks.append(("sending", time.time()))
         preview = lead.send(file, questions)
         marks.append(("checking", time.time()))
-        page, moved = lead.wait_while_at_work(preview)
-        if moved or f"{preview}confirm/" not in page:
+        page, location = lead.wait_for_workers(preview)
+        if location or f"{preview}confirm/" not in page:
             raise RuntimeError(re.sub(r"\s+", " ", page)[:3000])
         marks.append(("storing", time.time()))
         lead.post(f"{preview}confirm/")
-        page, moved = lead.wait_while_at_work(preview)
-        if not moved:
+        page, location = lead.wait_for_workers(preview)
+        if not location:
             raise RuntimeError(re.sub(r"\s+", " ", page)[:3000])
         marks.append(("", time.time()))
     finally:
         reviewers.stop()
-    show(reviewers, marks, [json.loads(line) for line in noted.read_text().splitlines()])
-    memory(server)
+    show(reviewers, marks, [json.loads(line) for line in log.read_text().splitlines()])
+    print_memory(server)
 
 
-def show(reviewers: Reviewers, marks: Sequence[tuple[str, float]], noted: Sequence[dict[str, float]]) -> None:
+def show(reviewers: Reviewers, marks: Sequence[tuple[str, float]], transactions: Sequence[dict[str, float]]) -> None:
     """Each step's seconds, reviewers' submits and longest transactions."""
     steps = [(name, start, end) for (name, start), (_, end) in pairwise(marks)]
     for name, start, end in [*steps, ("upload", marks[1][1], marks[-1][1])]:
-        took = reviewers.between(start, end)
-        line = f"  {name:<9}{end - start:7.1f} s   {len(took):5} submits"
-        if len(took) >= LEAST:
-            line += f", p50 {median(took):.0f} ms, p95 {p95(took):.0f} ms, longest {max(took):.0f} ms"
+        submit_times = reviewers.between(start, end)
+        line = f"  {name:<9}{end - start:7.1f} s   {len(submit_times):5} submits"
+        if len(submit_times) >= LEAST:
+            line += (
+                f", p50 {median(submit_times):.0f} ms, p95 {p95(submit_times):.0f} ms, longest "
+                f"{max(submit_times):.0f} ms"
+            )
         print(line)
-        longest = sorted((one for one in noted if start <= one["at"] <= end), key=lambda one: -one["seconds"])
-        for one in longest[:3]:
-            print(f"            transaction {one['seconds']:.2f} s  {one['where']}")
+        longest = sorted(
+            (entry for entry in transactions if start <= entry["at"] <= end), key=lambda entry: -entry["seconds"]
+        )
+        for entry in longest[:3]:
+            print(f"            transaction {entry['seconds']:.2f} s  {entry['where']}")
     upload = reviewers.between(marks[1][1], marks[-1][1])
-    longest_one = max((one["seconds"] for one in noted if one["at"] >= marks[1][1]), default=0.0)
-    print(f"longest transaction {longest_one:.2f} s of {MOST_SECONDS:g} s promised")
+    longest_seconds = max((entry["seconds"] for entry in transactions if entry["at"] >= marks[1][1]), default=0.0)
+    print(f"longest transaction {longest_seconds:.2f} s of {MOST_SECONDS:g} s promised")
     print(f"submits' 95th percentile {p95(upload):.0f} ms of {MOST_MILLISECONDS:g} ms promised")
     if reviewers.faults:
         print(f"refused: {len(reviewers.faults)}, the first {reviewers.faults[0]}")
 
 
-def memory(server: Server) -> None:
+def print_memory(server: Server) -> None:
     """The largest resident set so far of a process of each kind."""
-    found: dict[str, float] = {}
+    peaks: dict[str, float] = {}
     for pid in [*server.pids, *descendants(server.pids[0])]:
-        kind = "worker" if "qcluster" in command_line(pid) else "web"
+        process_kind = "worker" if "qcluster" in command_line(pid) else "web"
         peak = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-        found[kind] = max(found.get(kind, 0.0), int(peak[1]) / 1024 if peak else 0.0)
-    told = ", ".join(f"{kind} {size:.0f} MB" for kind, size in found.items())
-    print(f"largest process: {told}, of {MOST_MEGABYTES:g} MB promised")
+        peaks[process_kind] = max(peaks.get(process_kind, 0.0), int(peak[1]) / 1024 if peak else 0.0)
+    summary = ", ".join(f"{process_kind} {size:.0f} MB" for process_kind, size in peaks.items())
+    print(f"largest process: {summary}, of {MOST_MEGABYTES:g} MB promised")
 
 
 def main() -> None:
@@ -249,8 +254,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.bench.uploads", description=__doc__)
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--rows", type=int, default=ROWS)
-    given = parser.parse_args()
-    run(given.database, given.rows)
+    options = parser.parse_args()
+    run(options.database, options.rows)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-"""Our figures beside those of reference libraries, in an environment of their own: ``make crosscheck``.
+"""Agreement and correction figures against reference libraries, in a separate environment: ``make crosscheck``.
 
-irrCAC and ppi-python pin old versions of numpy and pandas, which the product must not be held to; where they are not
-installed these tests are skipped with that reason.
-"""
+irrCAC and ppi-python pin old versions of numpy and pandas, which would constrain the product; these tests are skipped
+where they are not installed."""

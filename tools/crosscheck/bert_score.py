@@ -1,9 +1,7 @@
-"""BERTScore against its authors' package, in an environment of its own: ``python -m tools.crosscheck.bert_score``.
+"""BERTScore against its authors' package, in a separate environment: ``python -m tools.crosscheck.bert_score``.
 
-The package brings PyTorch and half a gigabyte more, which neither running nor testing needs. The environment is made
-once, beside the others, and taken again afterwards. PyTorch is installed first, so that a build without graphics
-processors is kept where the index offers one under that version.
-"""
+The package brings PyTorch and half a gigabyte more, which neither running nor testing needs. The environment is created
+once and reused. PyTorch is installed first, so that a CPU build is kept if the index offers one under that version."""
 
 from __future__ import annotations
 
@@ -23,8 +21,8 @@ def main() -> int:
     python = FOLDER / "bin" / "python"
     if not (FOLDER / "complete").exists():
         venv.create(FOLDER, with_pip=True)
-        for wanted in STEPS:
-            subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
+        for packages in STEPS:
+            subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
         (FOLDER / "complete").touch()
     return subprocess.run([python, "-m", "pytest", "-q", COMPARED], cwd=ROOT, check=False).returncode
 

@@ -24,94 +24,100 @@ PAGE = ROOT / "docs" / "files.md"
 
 
 def main(python: str, folder: Path) -> int:
-    """How many packages or comparisons failed."""
+    """Write, import and read the files of every package; return the number of failed packages or comparisons."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    failed = _packages(python, "write", folder)
+    failure_count = _run_packages(python, "write", folder)
     lines = ["| written by | questions | answers |", "|---|---|---|"]
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
         lines.append(f"| `{path.stem}` ({path.suffix[1:]}) | {_questions(path)} | {_answers(path)} |")
-    out = folder / "ours"
-    out.mkdir()
+    ours_folder = folder / "ours"
+    ours_folder.mkdir()
     for form in READERS:
         text = "".join(write_records(form, [_record(row) for row in ROWS]))
-        (out / f"{form}.jsonl").write_text(text, encoding="utf-8")
-    failed += _packages(python, "read", out)
+        (ours_folder / f"{form}.jsonl").write_text(text, encoding="utf-8")
+    failure_count += _run_packages(python, "read", ours_folder)
     lines += ["", "| read by its package | came back |", "|---|---|"]
-    found = json.loads((out / "read.json").read_text(encoding="utf-8"))
-    lines += [f"| `{form}` | {_came_back(rows)} |" for form, rows in found.items()]
+    rows_by_format = json.loads((ours_folder / "read.json").read_text(encoding="utf-8"))
+    lines += [f"| `{form}` | {_returned_fields(rows)} |" for form, rows in rows_by_format.items()]
     table = "\n".join(lines)
     print(table)
     if table not in PAGE.read_text(encoding="utf-8"):
         print("docs/files.md has another table", file=sys.stderr)
-        failed += 1
-    return failed
+        failure_count += 1
+    return failure_count
 
 
-def _packages(python: str, verb: str, folder: Path) -> int:
+def _run_packages(python: str, action: str, folder: Path) -> int:
     quiet = {"DEEPEVAL_TELEMETRY_OPT_OUT": "1", "RAGAS_DO_NOT_TRACK": "true", "HF_HUB_OFFLINE": "1"}
     script = str(Path(__file__).with_name("writing.py"))
-    with (folder / f"{verb}.log").open("w", encoding="utf-8") as log:
-        done = subprocess.run(
-            [python, script, verb, str(folder)], env={**os.environ, **quiet}, stdout=log, stderr=log, check=False
+    with (folder / f"{action}.log").open("w", encoding="utf-8") as log:
+        completed = subprocess.run(
+            [python, script, action, str(folder)], env={**os.environ, **quiet}, stdout=log, stderr=log, check=False
         )
-    log_text = (folder / f"{verb}.log").read_text(encoding="utf-8")
-    (folder / f"{verb}.log").unlink()
-    if done.returncode:
+    log_text = (folder / f"{action}.log").read_text(encoding="utf-8")
+    (folder / f"{action}.log").unlink()
+    if completed.returncode:
         print(log_text[-4000:], file=sys.stderr)
-    return done.returncode
+    return completed.returncode
 
 
 def _questions(path: Path) -> str:
     try:
         file = read_questions(path.read_bytes(), path.name)
     except InvalidFile as refusal:
-        return _refused(refusal)
-    read = {question.text: question for question in file.questions}
-    same: dict[str, bool] = {}
+        return _refusal(refusal)
+    read_questions_by_text = {question.text: question for question in file.questions}
+    equal_by_field: dict[str, bool] = {}
     for row in ROWS:
-        question = read.get(row["question"])
+        question = read_questions_by_text.get(row["question"])
         if question is None:
             return "**a question is missing**"
-        for name, theirs, ours in (
+        for name, imported, expected in (
             ("id", question.id, row["id"]),
             ("expected", question.references, (row["expected"],)),
             ("category", question.category, row["category"]),
             ("passages to find", question.ground_truth_chunk_ids, tuple(row["wanted"])),
         ):
-            same[name] = same.get(name, True) and theirs == ours
-    return _shape(file.shape) + ", ".join(["question", *(name for name, equal in same.items() if equal)])
+            equal_by_field[name] = equal_by_field.get(name, True) and imported == expected
+    return _format_prefix(file.shape) + ", ".join(
+        ["question", *(name for name, equal in equal_by_field.items() if equal)]
+    )
 
 
 def _answers(path: Path) -> str:
     try:
         file = read_answers(path.read_bytes(), path.name)
     except InvalidFile as refusal:
-        return _refused(refusal)
-    told: dict[str, bool] = {}
-    left_out = sum(one.params["rows"] for one in file.remarks if one.code == "no_answer_yet")
-    for one in file.answers:
-        row = next(row for row in ROWS if row["question"] == one.question or row["id"] == one.question_id)
-        passages = None if one.answer.contexts is None else [context.text for context in one.answer.contexts]
-        for name, theirs, ours in (
-            ("answer", one.answer.text, row["answer"]),
+        return _refusal(refusal)
+    equal_by_field: dict[str, bool] = {}
+    left_out = sum(record.params["rows"] for record in file.remarks if record.code == "no_answer_yet")
+    for record in file.answers:
+        row = next(row for row in ROWS if row["question"] == record.question or row["id"] == record.question_id)
+        passages = None if record.answer.contexts is None else [context.text for context in record.answer.contexts]
+        for name, imported, expected in (
+            ("answer", record.answer.text, row["answer"]),
             ("passages", passages, row["passages"]),
-            ("ids of passages", list(one.answer.retrieved_ids or ()), row["ids"]),
+            ("ids of passages", list(record.answer.retrieved_ids or ()), row["ids"]),
         ):
-            told[name] = told.get(name, True) and theirs == ours
-    names = [name for name, equal in told.items() if equal and not (name == "ids of passages" and not _any_ids(file))]
+            equal_by_field[name] = equal_by_field.get(name, True) and imported == expected
+    names = [
+        name
+        for name, equal in equal_by_field.items()
+        if equal and not (name == "ids of passages" and not _any_ids(file))
+    ]
     return ", ".join(names) + (f"; {left_out} without an answer yet" if left_out else "")
 
 
 def _any_ids(file: Any) -> bool:
-    return any(one.answer.retrieved_ids for one in file.answers)
+    return any(read_answer.answer.retrieved_ids for read_answer in file.answers)
 
 
-def _shape(title: str) -> str:
+def _format_prefix(title: str) -> str:
     return f"{title}: " if title else ""
 
 
-def _refused(refusal: InvalidFile) -> str:
+def _refusal(refusal: InvalidFile) -> str:
     return f"refused ({refusal.problems[0].code})"
 
 
@@ -131,17 +137,17 @@ def _record(row: dict[str, Any]) -> Record:
     )
 
 
-def _came_back(rows: list[Any]) -> str:
-    """Which of the values stand somewhere in what the package gives back."""
+def _returned_fields(rows: list[Any]) -> str:
+    """Return the names of the fields whose values appear in the package's output."""
     text = json.dumps(rows, ensure_ascii=False)
     names = {"question": "question", "expected": "expected", "answer": "answer", "passages": "passages"}
     names |= {"ids of passages": "ids", "passages to find": "wanted"}
-    there = []
+    returned = []
     for name, key in names.items():
-        values = [one for row in ROWS for one in (row[key] if isinstance(row[key], list) else [row[key]])]
+        values = [text_value for row in ROWS for text_value in (row[key] if isinstance(row[key], list) else [row[key]])]
         if all(json.dumps(value, ensure_ascii=False)[1:-1] in text for value in values):
-            there.append(name)
-    return ", ".join(there) or "**nothing**"
+            returned.append(name)
+    return ", ".join(returned) or "**nothing**"
 
 
 if __name__ == "__main__":

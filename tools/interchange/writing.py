@@ -1,8 +1,7 @@
-"""Runs in the environment of the packages: ``write FOLDER`` has each of them write files, ``read FOLDER`` has each read
-what ``export_records`` wrote and prints what it found. Imports nothing of the product.
+"""Write and read files with other tools' packages, in their environment: ``write FOLDER`` has each package write files,
+``read FOLDER`` has each read the files of ``export_records`` and prints the rows. Imports nothing of the product.
 
-What every writer is given: two questions, the second of which nobody has answered yet where the tool can say so.
-"""
+Every writer gets two questions; the second has no answer yet, if the tool can express that."""
 
 from __future__ import annotations
 
@@ -72,16 +71,18 @@ def ragas(folder: Path) -> None:
         "retrieved_context_ids": "ids",
         "reference_context_ids": "wanted",
     }
-    made = EvaluationDataset.from_list([{theirs: row[ours] for theirs, ours in names.items()} for row in ROWS])
-    made.to_jsonl(folder / "ragas.to_jsonl.jsonl")
-    made.to_csv(folder / "ragas.to_csv.csv")
-    frame = made.to_pandas()
+    dataset = EvaluationDataset.from_list(
+        [{field_name: row[row_key] for field_name, row_key in names.items()} for row in ROWS]
+    )
+    dataset.to_jsonl(folder / "ragas.to_jsonl.jsonl")
+    dataset.to_csv(folder / "ragas.to_csv.csv")
+    frame = dataset.to_pandas()
     frame.to_csv(folder / "pandas.to_csv.csv")
     frame.to_json(folder / "pandas.to_json.json")
     frame.to_parquet(folder / "pandas.to_parquet.parquet")
     frame.to_feather(folder / "pandas.to_feather.feather")
     frame.to_csv(folder / "pandas.utf16.csv", index=False, encoding="utf-16")
-    hub = made.to_hf_dataset()
+    hub = dataset.to_hf_dataset()
     hub.to_csv(folder / "datasets.to_csv.csv")
     hub.to_json(folder / "datasets.to_json.jsonl")
     hub.to_parquet(folder / "datasets.to_parquet.parquet")
@@ -111,8 +112,8 @@ def deepeval(folder: Path) -> None:
         for row in ROWS
     ]
     for ending in ("json", "csv", "jsonl"):
-        made = EvaluationDataset(goldens=goldens)
-        made.save_as(file_type=ending, directory=str(folder), file_name="deepeval.save_as")
+        dataset = EvaluationDataset(goldens=goldens)
+        dataset.save_as(file_type=ending, directory=str(folder), file_name="deepeval.save_as")
 
 
 @writes
@@ -154,7 +155,7 @@ def langsmith(folder: Path) -> None:
         )
         for row in ROWS
     ]
-    _lines(folder / "langsmith.Example.jsonl", (one.model_dump_json() for one in examples))
+    _lines(folder / "langsmith.Example.jsonl", (example_row.model_dump_json() for example_row in examples))
     runs = [
         Run(
             id=uuid.uuid4(),
@@ -168,7 +169,7 @@ def langsmith(folder: Path) -> None:
         )
         for example, row in zip(examples, ROWS, strict=True)
     ]
-    _lines(folder / "langsmith.Run.jsonl", (one.model_dump_json() for one in runs))
+    _lines(folder / "langsmith.Run.jsonl", (example_row.model_dump_json() for example_row in runs))
 
 
 @writes
@@ -187,9 +188,9 @@ def phoenix(folder: Path) -> None:
     ]
     about = {"id": "1", "name": "n", "description": None, "metadata": {}}
     moments = {"created_at": NOW.isoformat(), "updated_at": NOW.isoformat()}
-    made = Dataset({**about, **moments}, {"dataset_id": "1", "version_id": "v", "examples": examples})
-    (folder / "phoenix.to_dict.json").write_text(json.dumps(made.to_dict()), encoding="utf-8")
-    made.to_dataframe().to_csv(folder / "phoenix.to_dataframe.csv")
+    dataset = Dataset({**about, **moments}, {"dataset_id": "1", "version_id": "v", "examples": examples})
+    (folder / "phoenix.to_dict.json").write_text(json.dumps(dataset.to_dict()), encoding="utf-8")
+    dataset.to_dataframe().to_csv(folder / "phoenix.to_dataframe.csv")
 
 
 @writes
@@ -204,7 +205,7 @@ def mlflow(folder: Path) -> None:
             outputs={"response": row["answer"]},
             expectations={
                 "expected_response": row["expected"],
-                "expected_retrieved_context": [{"doc_uri": one} for one in row["wanted"]],
+                "expected_retrieved_context": [{"doc_uri": chunk_id} for chunk_id in row["wanted"]],
             },
             tags={"category": row["category"]},
             created_time=1,
@@ -212,7 +213,7 @@ def mlflow(folder: Path) -> None:
         )
         for row in ROWS
     ]
-    _lines(folder / "mlflow.DatasetRecord.jsonl", (json.dumps(one.to_dict(), default=str) for one in records))
+    _lines(folder / "mlflow.DatasetRecord.jsonl", (json.dumps(chunk_id.to_dict(), default=str) for chunk_id in records))
 
 
 @writes
@@ -239,7 +240,7 @@ def inspect(folder: Path) -> None:
         Sample(id=row["id"], input=row["question"], target=row["expected"], metadata={"category": row["category"]})
         for row in ROWS
     ]
-    _lines(folder / "inspect.Sample.jsonl", (one.model_dump_json() for one in samples))
+    _lines(folder / "inspect.Sample.jsonl", (sample_row.model_dump_json() for sample_row in samples))
     logged = [
         EvalSample(
             id=row["id"],
@@ -258,14 +259,14 @@ def inspect(folder: Path) -> None:
 def llamaindex(folder: Path) -> None:
     from llama_index.core.llama_dataset import CreatedBy, CreatedByType, LabelledRagDataExample, LabelledRagDataset
 
-    person = CreatedBy(type=CreatedByType.HUMAN)
+    created_by = CreatedBy(type=CreatedByType.HUMAN)
     examples = [
         LabelledRagDataExample(
             query=row["question"],
-            query_by=person,
+            query_by=created_by,
             reference_contexts=row["passages"],
             reference_answer=row["expected"],
-            reference_answer_by=person,
+            reference_answer_by=created_by,
         )
         for row in ROWS
     ]
@@ -275,24 +276,24 @@ def llamaindex(folder: Path) -> None:
 @writes
 def trec(folder: Path) -> None:
     _lines(folder / "trec.topics.txt", (f"{row['id']}\t{row['question']}" for row in ROWS))
-    run = [(row["id"], one, rank) for row in ROWS for rank, one in enumerate(row["ids"], start=1)]
-    _lines(folder / "trec.run.txt", (f"{topic} Q0 {one} {rank} {9 - rank} rag" for topic, one, rank in run))
+    run = [(row["id"], chunk_id, rank) for row in ROWS for rank, chunk_id in enumerate(row["ids"], start=1)]
+    _lines(folder / "trec.run.txt", (f"{topic} Q0 {chunk_id} {rank} {9 - rank} rag" for topic, chunk_id, rank in run))
 
 
 @reads("ragas")
 def _(path: Path) -> Any:
     from ragas import EvaluationDataset
 
-    return [one.model_dump() for one in EvaluationDataset.from_jsonl(path).samples]
+    return [sample.model_dump() for sample in EvaluationDataset.from_jsonl(path).samples]
 
 
 @reads("deepeval")
 def _(path: Path) -> Any:
     from deepeval.dataset import EvaluationDataset
 
-    made = EvaluationDataset()
-    made.add_goldens_from_jsonl_file(str(path))
-    return [one.model_dump() for one in made.goldens]
+    dataset = EvaluationDataset()
+    dataset.add_goldens_from_jsonl_file(str(path))
+    return [golden.model_dump() for golden in dataset.goldens]
 
 
 @reads("langfuse")
@@ -304,22 +305,22 @@ def _(path: Path) -> Any:
 def _(path: Path) -> Any:
     from mlflow.entities.dataset_record import DatasetRecord
 
-    extra = {"dataset_id": "d", "created_time": 1, "last_update_time": 2}
-    return [DatasetRecord.from_dict({**row, **extra}).to_dict() for row in _rows(path)]
+    dataset_fields = {"dataset_id": "d", "created_time": 1, "last_update_time": 2}
+    return [DatasetRecord.from_dict({**row, **dataset_fields}).to_dict() for row in _rows(path)]
 
 
 @reads("inspect_samples")
 def _(path: Path) -> Any:
     from inspect_ai.dataset import json_dataset
 
-    return [one.model_dump() for one in json_dataset(str(path.rename(path.with_suffix(".jsonl"))))]
+    return [sample.model_dump() for sample in json_dataset(str(path.rename(path.with_suffix(".jsonl"))))]
 
 
 @reads("llamaindex")
 def _(path: Path) -> Any:
     from llama_index.core.llama_dataset import LabelledRagDataset
 
-    return [one.model_dump() for one in LabelledRagDataset.from_json(str(path)).examples]
+    return [example.model_dump() for example in LabelledRagDataset.from_json(str(path)).examples]
 
 
 @reads("concord")
@@ -333,14 +334,14 @@ def _(path: Path) -> Any:
 def _(path: Path) -> Any:
     import ir_measures
 
-    return [one._asdict() for one in ir_measures.read_trec_run(str(path))]
+    return [qrel._asdict() for qrel in ir_measures.read_trec_run(str(path))]
 
 
 @reads("trec_qrels")
 def _(path: Path) -> Any:
     import ir_measures
 
-    return [one._asdict() for one in ir_measures.read_trec_qrels(str(path))]
+    return [qrel._asdict() for qrel in ir_measures.read_trec_qrels(str(path))]
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -348,26 +349,26 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 
 def main(verb: str, folder: Path) -> int:
-    """Write or read; a package that cannot is told, and is a failure."""
-    failed = []
+    """Write or read with every package; report those that fail, and return their number."""
+    failures = []
     if verb == "write":
         for writer in WRITERS:
             try:
                 writer(folder)
             except Exception:  # noqa: BLE001 - whatever a package of others raises, the others go on
-                failed.append(writer.__name__)
+                failures.append(writer.__name__)
                 traceback.print_exc(limit=3)
     else:
-        found = {}
+        returned_rows = {}
         for form, reader in READERS.items():
             try:
-                found[form] = reader(folder / f"{form}.jsonl")
+                returned_rows[form] = reader(folder / f"{form}.jsonl")
             except Exception:  # noqa: BLE001
-                failed.append(form)
+                failures.append(form)
                 traceback.print_exc(limit=3)
-        (folder / "read.json").write_text(json.dumps(found, default=str), encoding="utf-8")
-    print(f"failed: {', '.join(failed)}" if failed else "all of them did", file=sys.stderr)
-    return len(failed)
+        (folder / "read.json").write_text(json.dumps(returned_rows, default=str), encoding="utf-8")
+    print(f"failed: {', '.join(failures)}" if failures else "all of them did", file=sys.stderr)
+    return len(failures)
 
 
 if __name__ == "__main__":

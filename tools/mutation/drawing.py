@@ -23,7 +23,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 from mutmut.mutation.mutators import mutation_operators
 
-from tools.mutation.modules import House, Mutant, package_of
+from tools.mutation.modules import ModuleGraph, Mutant, package_of
 
 LEAST = 10  # mutants of every package, however small
 CALLS_LEFT_ALONE = {"Bilingual", "dataclass", "NewType", "TypeVar", "cast"}
@@ -31,8 +31,8 @@ HUNK = re.compile(r"^@@ \S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Place:
-    """A node of a module that may become something else."""
+class MutationSite:
+    """A node of a module that can be mutated."""
 
     module: str
     line: int
@@ -40,43 +40,43 @@ class Place:
     node: cst.CSTNode
 
     def sources(self) -> list[str]:
-        """The sources with this place changed that are Python and mean something else."""
-        meant = ast.dump(ast.parse(self.tree.code))
-        found = [self.tree.deep_replace(self.node, node).code for node in _changed(self.node)]
-        return [source for source in found if _meaning(source) not in {"", meant}]
+        """Return the mutated sources of the module that are valid Python with another meaning."""
+        original = ast.dump(ast.parse(self.tree.code))
+        sources = [self.tree.deep_replace(self.node, node).code for node in _mutate(self.node)]
+        return [source for source in sources if _syntax_tree(source) not in {"", original}]
 
 
-class Places(cst.CSTVisitor):
-    """Collects the places of a module."""
+class SiteCollector(cst.CSTVisitor):
+    """Collects the mutation sites of a module."""
 
     METADATA_DEPENDENCIES = (PositionProvider,)
 
     def __init__(self, module: str, tree: cst.Module) -> None:
         super().__init__()
-        self.module, self.tree, self.found = module, tree, list[Place]()
+        self.module, self.tree, self.sites = module, tree, list[MutationSite]()
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        """Take the node where an operator makes something of it."""
-        if _is_left_alone(node):
+        """Collect the node if an operator can mutate it."""
+        if _is_skipped(node):
             return False
-        if not _is_text(node) and next(_changed(node), None):
+        if not _is_text(node) and next(_mutate(node), None):
             line = self.get_metadata(PositionProvider, node).start.line
-            self.found.append(Place(self.module, line, self.tree, node))
+            self.sites.append(MutationSite(self.module, line, self.tree, node))
         return True
 
 
-def _changed(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def _mutate(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     return (new for kind, operator in mutation_operators if isinstance(node, kind) for new in operator(node))
 
 
-def _meaning(source: str) -> str:
+def _syntax_tree(source: str) -> str:
     try:
         return ast.dump(ast.parse(source))
     except SyntaxError:
         return ""
 
 
-def _is_left_alone(node: cst.CSTNode) -> bool:
+def _is_skipped(node: cst.CSTNode) -> bool:
     match node:
         case cst.Annotation() | cst.Import() | cst.ImportFrom() | cst.If(test=cst.Name(value="TYPE_CHECKING")):
             return True
@@ -90,50 +90,51 @@ def _is_left_alone(node: cst.CSTNode) -> bool:
 
 
 def _is_text(node: cst.CSTNode) -> bool:
-    """A text for people, or a call that is given nothing else."""
+    """Return whether the node is a text for people, or a call with such arguments only."""
     match node:
         case cst.SimpleString(value=text):
             return " " in text
-        case cst.Call(args=[_, *_] as given):
-            return all(_is_text(one.value) for one in given)
+        case cst.Call(args=[_, *_] as arguments):
+            return all(_is_text(argument.value) for argument in arguments)
     return isinstance(node, cst.FormattedString | cst.ConcatenatedString)
 
 
-def places(module: str, path: Path) -> list[Place]:
-    """All places of a module, in order."""
+def mutation_sites(module: str, path: Path) -> list[MutationSite]:
+    """Return all mutation sites of a module, in order."""
     wrapper = MetadataWrapper(cst.parse_module(path.read_text(encoding="utf-8")), unsafe_skip_copy=True)
-    visitor = Places(module, wrapper.module)
+    visitor = SiteCollector(module, wrapper.module)
     wrapper.visit(visitor)
-    return visitor.found
+    return visitor.sites
 
 
-def sample(found: Sequence[Place], size: int, seed: int) -> Iterator[tuple[Place, str]]:
-    """``size`` mutants, one of each drawn place; of each package as many as it has places for, ten at least."""
-    by_package: dict[str, list[Place]] = defaultdict(list)
-    for place in found:
-        by_package[package_of(place.module)].append(place)
-    counts = {name: len(these) for name, these in by_package.items()}
-    shares = {name: max(min(LEAST, count), size * count // len(found)) for name, count in counts.items()}
+def sample(sites: Sequence[MutationSite], size: int, seed: int) -> Iterator[tuple[MutationSite, str]]:
+    """Yield ``size`` mutants, one of each drawn site; packages are represented in proportion to their sites, with at
+    least ten each."""
+    by_package: dict[str, list[MutationSite]] = defaultdict(list)
+    for site in sites:
+        by_package[package_of(site.module)].append(site)
+    counts = {name: len(package_sites) for name, package_sites in by_package.items()}
+    shares = {name: max(min(LEAST, count), size * count // len(sites)) for name, count in counts.items()}
     while sum(shares.values()) > size:
         shares[max(shares, key=lambda name: shares[name])] -= 1
-    while sum(shares.values()) < min(size, len(found)):
+    while sum(shares.values()) < min(size, len(sites)):
         shares[max(counts, key=lambda name: counts[name] / (shares[name] + 1))] += 1
-    chance = random.Random(seed)
-    for name, these in sorted(by_package.items()):
-        chance.shuffle(these)
-        possible = ((place, sources) for place in these if (sources := place.sources()))
-        for _, (place, sources) in zip(range(shares[name]), possible, strict=False):
-            yield place, chance.choice(sources)
+    random_generator = random.Random(seed)
+    for name, package_sites in sorted(by_package.items()):
+        random_generator.shuffle(package_sites)
+        mutable = ((site, sources) for site in package_sites if (sources := site.sources()))
+        for _, (site, sources) in zip(range(shares[name]), mutable, strict=False):
+            yield site, random_generator.choice(sources)
 
 
 def changed_lines(revision: str) -> dict[Path, set[int]]:
-    """Of each file, the lines that are new or other than at the revision."""
+    """Return the new or changed line numbers of each file since the revision."""
     command = ["git", "diff", "--unified=0", "--no-color", "--no-ext-diff", revision, "--", "*.py"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     lines: dict[Path, set[int]] = defaultdict(set)
-    for part in re.split(r"^diff --git ", text, flags=re.MULTILINE):
-        if name := re.search(r"^\+\+\+ b/(.*)$", part, re.MULTILINE):
-            for start, count in HUNK.findall(part):
+    for file_diff in re.split(r"^diff --git ", text, flags=re.MULTILINE):
+        if name := re.search(r"^\+\+\+ b/(.*)$", file_diff, re.MULTILINE):
+            for start, count in HUNK.findall(file_diff):
                 lines[Path(name[1])] |= set(range(int(start), int(start) + int(count or 1)))
     return lines
 
@@ -146,35 +147,35 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=12)
     parser.add_argument("--changed", metavar="REV")
     options = parser.parse_args()
-    house, named = House(), Counter[str]()
+    graph, mutant_counts = ModuleGraph(), Counter[str]()
     if options.changed:
         lines = changed_lines(options.changed)
-        found = [
-            place
-            for module in house.pure
-            if (changed := lines.get(house.files[module]))
-            for place in places(module, house.files[module])
-            if place.line in changed
+        sites = [
+            site
+            for module in graph.pure
+            if (changed_numbers := lines.get(graph.files[module]))
+            for site in mutation_sites(module, graph.files[module])
+            if site.line in changed_numbers
         ]
-        drawn = [(place, source) for place in found for source in place.sources()]
+        mutants = [(site, source) for site in sites for source in site.sources()]
     else:
-        found = [place for module in house.pure for place in places(module, house.files[module])]
-        drawn = list(sample(found, options.size, options.seed))
-    with options.out.open("w", encoding="utf-8") as out:
-        for place, source in drawn:
-            module, path = place.module, str(house.files[place.module])
-            named[at := f"{path}:{place.line}"] += 1
-            lines_of_diff = unified_diff(place.tree.code.splitlines(), source.splitlines(), n=0, lineterm="")
+        sites = [site for module in graph.pure for site in mutation_sites(module, graph.files[module])]
+        mutants = list(sample(sites, options.size, options.seed))
+    with options.out.open("w", encoding="utf-8") as file:
+        for site, source in mutants:
+            module, path = site.module, str(graph.files[site.module])
+            mutant_counts[location := f"{path}:{site.line}"] += 1
+            lines_of_diff = unified_diff(site.tree.code.splitlines(), source.splitlines(), n=0, lineterm="")
             row = Mutant(
-                name=f"{at}#{named[at]}",
+                name=f"{location}#{mutant_counts[location]}",
                 package=package_of(module),
                 module=module,
                 path=path,
                 diff="\n".join(line for line in lines_of_diff if not line.startswith(("---", "+++", "@@"))),
                 source=source,
             )
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
-    print(f"{len(drawn)} mutants in {options.out}")
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    print(f"{len(mutants)} mutants in {options.out}")
 
 
 if __name__ == "__main__":

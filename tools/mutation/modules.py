@@ -1,8 +1,7 @@
-"""Which modules are mutated and which test files should notice, both read from what is there: no path is named here.
+"""The mutated modules and the test files of each, derived from the import contract and from imports.
 
-The modules are those of the contract "Pure packages know no Django and no table". A test file belongs to what it
-imports, itself or through helpers beside it, so that files may move.
-"""
+The modules are those of the contract "Pure packages know no Django and no table". A test file belongs to the modules it
+imports, itself or through helpers, so that files may move."""
 
 from __future__ import annotations
 
@@ -39,14 +38,14 @@ def dotted(path: Path) -> str:
 
 
 def package_of(module: str) -> str:
-    """The package by which mutants are drawn and counted: ``evaluation.metrics`` of ``evaluation.metrics.matching``,
-    the app itself for a module beside its packages."""
-    app, first, *_ = [*module.split("."), ""]
-    return f"{app}.{first}" if first and Path(app, first).is_dir() else app
+    """Return the package by which mutants are drawn and counted: ``evaluation.metrics`` for
+    ``evaluation.metrics.matching``, the app itself for a module outside its packages."""
+    app, package, *_ = [*module.split("."), ""]
+    return f"{app}.{package}" if package and Path(app, package).is_dir() else app
 
 
 @dataclass(frozen=True)
-class House:
+class ModuleGraph:
     """The modules of product and tests with what each of them imports."""
 
     files: dict[str, Path] = field(
@@ -57,72 +56,80 @@ class House:
 
     @cached_property
     def imports(self) -> dict[str, frozenset[str]]:
-        """Of each module, which other ones it imports."""
+        """Modules imported by each module."""
         return {name: frozenset(self._imported(path)) - {name} for name, path in self.files.items()}
 
     @cached_property
     def pure(self) -> list[str]:
         """The modules of the contract, in order of name."""
         contracts = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-        (roots,) = [one["source_modules"] for one in contracts["contracts"] if one["name"] == CONTRACT]
+        (roots,) = [contract["source_modules"] for contract in contracts["contracts"] if contract["name"] == CONTRACT]
         return sorted(name for name in self.files if any(f"{name}.".startswith(f"{root}.") for root in roots))
 
     @cached_property
     def tests(self) -> dict[str, frozenset[str]]:
-        """Of each test file, the product's modules it imports, itself or through helpers."""
-        found = {}
+        """Product modules imported by each test file, itself or through helpers."""
+        modules_by_test = {}
         for name, path in self.files.items():
             if "tests" in path.parts and path.name.startswith("test_"):
                 used, waiting = {name}, [name]
                 while waiting:
-                    new = {one for one in self.imports[waiting.pop()] if one.split(".")[0] in HELPERS} - used
-                    used |= new
-                    waiting += new
-                found[str(path)] = frozenset().union(*(self.imports[one] for one in used)) - used
-        return found
+                    new_modules = {
+                        module_name
+                        for module_name in self.imports[waiting.pop()]
+                        if module_name.split(".")[0] in HELPERS
+                    } - used
+                    used |= new_modules
+                    waiting += new_modules
+                modules_by_test[str(path)] = (
+                    frozenset().union(*(self.imports[module_name] for module_name in used)) - used
+                )
+        return modules_by_test
 
     def near(self, module: str) -> list[str]:
-        """The test files that import nothing but pure modules and reach this one over the fewest imports within its
-        package: the module itself where a test imports it, else what is made of it; in the order of ``wide``."""
-        distances = {path: far for path, far in self._distances(module).items() if self._is_pure(path)}
+        """Return the test files that import only pure modules and reach this one over the fewest imports within its
+        package: tests of the module itself, else of modules built on it; in the order of ``wide``."""
+        distances = {path: distance for path, distance in self._distances(module).items() if self._is_pure(path)}
         nearest = min(distances.values(), default=0)
-        return self._in_order(module, {path: far for path, far in distances.items() if far == nearest})
+        return self._sort_tests(module, {path: distance for path, distance in distances.items() if distance == nearest})
 
     def wide(self, module: str) -> list[str]:
         """Other test files that reach the module, be it over all of the product: some that import nothing but pure
         modules, then some that need more. First those whose places and names have most in common with the module's, as
         a mirroring file has; of these the nearest, and those that import least."""
-        found = self._distances(module, everywhere=True)
-        near = self.near(module)
-        others = [path for path in self._in_order(module, found) if path not in near]
-        pure = [path for path in others if self._is_pure(path)]
-        impure = [path for path in others if not self._is_pure(path)]
+        distances = self._distances(module, everywhere=True)
+        near_tests = self.near(module)
+        other_tests = [path for path in self._sort_tests(module, distances) if path not in near_tests]
+        pure = [path for path in other_tests if self._is_pure(path)]
+        impure = [path for path in other_tests if not self._is_pure(path)]
         return pure[:MOST_FILES] + impure[:MOST_IMPURE_FILES]
 
-    def _in_order(self, module: str, distances: dict[str, int]) -> list[str]:
-        words = set(module.split(".")[1:])
+    def _sort_tests(self, module: str, distances: dict[str, int]) -> list[str]:
+        module_words = set(module.split(".")[1:])
 
-        def order(path: str) -> tuple[int, int, int, str]:
-            shared = words & set(dotted(Path(path)).replace("test_", "").split("."))
+        def sort_key(path: str) -> tuple[int, int, int, str]:
+            shared = module_words & set(dotted(Path(path)).replace("test_", "").split("."))
             return -len(shared), distances[path], len(self.tests[path]), path
 
-        return sorted(distances, key=order)
+        return sorted(distances, key=sort_key)
 
     def _is_pure(self, test: str) -> bool:
         return self.tests[test].issubset(self.pure)
 
     def _distances(self, module: str, *, everywhere: bool = False) -> dict[str, int]:
-        """Of each test file that reaches the module within its package, over how many other modules."""
+        """Return, for each test file that reaches the module within its package, the number of modules in between."""
         package = package_of(module)
-        inside = list(self.files) if everywhere else [one for one in self.pure if package_of(one) == package]
-        far, waiting = {module: 0}, deque([module])
+        candidates = list(self.files) if everywhere else [name for name in self.pure if package_of(name) == package]
+        distance_to, waiting = {module: 0}, deque([module])
         while waiting:
-            here = waiting.popleft()
-            for other in inside:
-                if other not in far and here in self.imports[other]:
-                    far[other] = far[here] + 1
-                    waiting.append(other)
-        reached = {test: [far[one] for one in used if one in far] for test, used in self.tests.items()}
+            current = waiting.popleft()
+            for candidate in candidates:
+                if candidate not in distance_to and current in self.imports[candidate]:
+                    distance_to[candidate] = distance_to[current] + 1
+                    waiting.append(candidate)
+        reached = {
+            test: [distance_to[name] for name in used if name in distance_to] for test, used in self.tests.items()
+        }
         return {test: min(distances) for test, distances in reached.items() if distances}
 
     def _imported(self, path: Path) -> Iterator[str]:

@@ -1,10 +1,9 @@
-"""Runs the tests of every mutant and counts who was noticed: ``python -m tools.mutation.running MUTANTS.jsonl``.
+"""Run the tests of every mutant and count the noticed ones: ``python -m tools.mutation.running MUTANTS.jsonl``.
 
 A mutant is never written into the tree: a forked process imports its source in place of the module's, and ends at
-limits of processor time, time and memory. First the tests near the module, then, before it counts as a survivor, those
-further away. At last the tests that failed run once more without a mutant: they have to pass. The survivors are kept
-beside the mutants in ``survivors.jsonl``, which can be given back once there are tests for them.
-"""
+limits of processor time, time and memory. The tests near the module run first; before it counts as a survivor, those
+further away run too. At the end the failed tests run once more without a mutant and must pass. Survivors are written
+beside the mutants to ``survivors.jsonl``, which can be passed in again once there are tests for them."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ from typing import NamedTuple
 import hypothesis
 import pytest
 
-from tools.mutation.modules import House, Mutant
+from tools.mutation.modules import ModuleGraph, Mutant
 
 PRELOADED = ("django.test", "numpy", "openpyxl", "pydantic", "rest_framework", "schemathesis", "scipy.stats")
 LANES = "not faults and not bench and not crowd and not endurance and not browser"
@@ -44,16 +43,17 @@ MOST_MEMORY = 4 << 30
 KILLED, SURVIVED, STUCK = "killed", "survived", "killed by a limit"
 
 
-class Found(NamedTuple):
-    """What tests came to: ``by`` names the one that failed, or all where a limit ended them; processor ``seconds``."""
+class MutantResult(NamedTuple):
+    """Result of the tests: ``failed_tests`` names the test that failed, or all if a limit ended them; ``seconds`` of
+    processor time."""
 
     outcome: str
-    by: str
+    failed_tests: str
     seconds: float
 
 
-class Mutated(MetaPathFinder, SourceFileLoader):
-    """Finds the mutated module before Python finds its file, and loads it from the mutant's text."""
+class MutantImporter(MetaPathFinder, SourceFileLoader):
+    """Imports the mutated module in place of its file."""
 
     def __init__(self, mutant: Mutant) -> None:
         super().__init__(mutant["module"], str(Path(mutant["path"]).resolve()))
@@ -73,13 +73,13 @@ class Mutated(MetaPathFinder, SourceFileLoader):
         return compile(self.source, self.path, "exec", dont_inherit=True)
 
 
-class Noting:
+class FailureRecorder:
     """A plugin of pytest that runs ``tests`` in their order, writes down which test failed, or which file cannot be
     imported, and says when it was enough."""
 
     def __init__(self, log: Path, tests: Sequence[str], enough: float) -> None:
         self.log, self.enough = log, enough
-        self.order = {str(Path(path).resolve()): place for place, path in enumerate(tests)}
+        self.order = {str(Path(path).resolve()): position for position, path in enumerate(tests)}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -99,7 +99,7 @@ class Noting:
             pytest.exit("enough", returncode=pytest.ExitCode.OK)
 
 
-def attempt(tests: Sequence[str], mutant: Mutant | None, limit: int, enough: float = math.inf) -> Found:
+def run_tests(tests: Sequence[str], mutant: Mutant | None, limit: int, enough: float = math.inf) -> MutantResult:
     """Run tests in a process of their own, for at most ``limit`` seconds of processor time and thirty times as many
     of any; no longer than they do anything at all. After ``enough`` seconds none begins any more."""
     log = Path(tempfile.gettempdir(), f"mutant-{os.getpid()}.log")
@@ -110,12 +110,12 @@ def attempt(tests: Sequence[str], mutant: Mutant | None, limit: int, enough: flo
         finally:
             os._exit(pytest.ExitCode.INTERNAL_ERROR)
     _, status, used = os.wait4(child, 0)
-    by, seconds = log.read_text(encoding="utf-8"), round(used.ru_utime + used.ru_stime, 1)
+    failed_tests, seconds = log.read_text(encoding="utf-8"), round(used.ru_utime + used.ru_stime, 1)
     log.unlink()
     if os.WIFSIGNALED(status):
-        return Found(STUCK, " ".join(tests), seconds)
+        return MutantResult(STUCK, " ".join(tests), seconds)
     passed = os.WEXITSTATUS(status) in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
-    return Found(SURVIVED if passed else KILLED, by, seconds)
+    return MutantResult(SURVIVED if passed else KILLED, failed_tests, seconds)
 
 
 def _test(tests: Sequence[str], mutant: Mutant | None, limit: int, enough: float, log: Path) -> None:
@@ -128,50 +128,60 @@ def _test(tests: Sequence[str], mutant: Mutant | None, limit: int, enough: float
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     if mutant:
-        sys.meta_path.insert(0, Mutated(mutant))
-    os._exit(pytest.main([*OPTIONS, *tests], plugins=[Noting(log, tests, enough)]))
+        sys.meta_path.insert(0, MutantImporter(mutant))
+    os._exit(pytest.main([*OPTIONS, *tests], plugins=[FailureRecorder(log, tests, enough)]))
 
 
 def _end_when_idle() -> None:
-    used = -1.0
-    while (now := time.process_time()) - used > IDLE_SECONDS / 1000:
-        used = now
+    cpu_before = -1.0
+    while (cpu_seconds := time.process_time()) - cpu_before > IDLE_SECONDS / 1000:
+        cpu_before = cpu_seconds
         time.sleep(IDLE_SECONDS)
     os.kill(os.getpid(), signal.SIGALRM)
 
 
-HOUSE = House()
+GRAPH = ModuleGraph()
 
 
-def judged(mutant: Mutant) -> tuple[Mutant, Found]:
-    """A mutant with what its tests came to, those that there are now."""
-    found = Found(SURVIVED, "", 0.0)
-    near, wide = HOUSE.near(mutant["module"]), HOUSE.wide(mutant["module"])
-    for tests, limit, enough in ((near, NEAR_SECONDS, NEAR_ENOUGH), (wide, WIDE_SECONDS, WIDE_ENOUGH)):
-        if tests and found.outcome == SURVIVED:
-            found = attempt(tests, mutant, limit, enough)
-    return mutant, found
+def test_mutant(mutant: Mutant) -> tuple[Mutant, MutantResult]:
+    """Run the tests of a mutant, and return it with the result."""
+    mutant_result = MutantResult(SURVIVED, "", 0.0)
+    near_tests, wide_tests = GRAPH.near(mutant["module"]), GRAPH.wide(mutant["module"])
+    for tests, limit, enough in ((near_tests, NEAR_SECONDS, NEAR_ENOUGH), (wide_tests, WIDE_SECONDS, WIDE_ENOUGH)):
+        if tests and mutant_result.outcome == SURVIVED:
+            mutant_result = run_tests(tests, mutant, limit, enough)
+    return mutant, mutant_result
 
 
-def wrongly_killed(done: Sequence[tuple[Mutant, Found]]) -> list[str]:
+def tests_failing_without_mutant(results: Sequence[tuple[Mutant, MutantResult]]) -> list[str]:
     """Tests that fail without any mutant, or take so long that they may reach the limits."""
-    failing = sorted({found.by for _, found in done if found.outcome == KILLED and found.by})
-    checked = attempt(failing, None, 3_600) if failing else None
-    wrong = [checked.by] if checked and checked.outcome != SURVIVED else []
-    long = {found.by for _, found in done if found.outcome == STUCK}
-    return wrong + [by for by in long if attempt(by.split(), None, 3_600).seconds > NEAR_SECONDS / 2]
+    failing = sorted(
+        {
+            mutant_result.failed_tests
+            for _, mutant_result in results
+            if mutant_result.outcome == KILLED and mutant_result.failed_tests
+        }
+    )
+    checked = run_tests(failing, None, 3_600) if failing else None
+    failing_tests = [checked.failed_tests] if checked and checked.outcome != SURVIVED else []
+    slow_tests = {mutant_result.failed_tests for _, mutant_result in results if mutant_result.outcome == STUCK}
+    return failing_tests + [
+        names for names in slow_tests if run_tests(names.split(), None, 3_600).seconds > NEAR_SECONDS / 2
+    ]
 
 
-def table(done: Sequence[tuple[Mutant, Found]]) -> Iterator[str]:
+def summary_rows(results: Sequence[tuple[Mutant, MutantResult]]) -> Iterator[str]:
     """The figures by package, and of all."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for mutant, found in done:
-        counts[mutant["package"]][found.outcome] += 1
-        counts["together"][found.outcome] += 1
+    for mutant, mutant_result in results:
+        counts[mutant["package"]][mutant_result.outcome] += 1
+        counts["together"][mutant_result.outcome] += 1
     yield f"{'package':<24}{'mutants':>8}{'killed':>8}{'survived':>10}{'killed %':>10}"
-    for package, of in sorted(counts.items(), key=lambda one: (one[0] == "together", one[0])):
-        killed = of.total() - of[SURVIVED]
-        yield f"{package:<24}{of.total():>8}{killed:>8}{of[SURVIVED]:>10}{100 * killed / of.total():>10.1f}"
+    for package, package_counts in sorted(
+        counts.items(), key=lambda package_item: (package_item[0] == "together", package_item[0])
+    ):
+        killed = package_counts.total() - package_counts[SURVIVED]
+        yield f"{package:<24}{package_counts.total():>8}{killed:>8}{package_counts[SURVIVED]:>10}{100 * killed / package_counts.total():>10.1f}"  # noqa: E501
 
 
 def main() -> int:
@@ -184,20 +194,24 @@ def main() -> int:
     hypothesis.settings.register_profile("mutation", deadline=None, database=None, derandomize=True)
     for name in PRELOADED:  # once, before the forks
         importlib.import_module(name)
-    assert HOUSE.tests  # read once too
+    assert GRAPH.tests  # read once too
     mutants: list[Mutant] = [json.loads(line) for line in options.mutants.read_text(encoding="utf-8").splitlines()]
-    done = []
+    results = []
     with multiprocessing.get_context("fork").Pool(options.workers) as pool:
-        for mutant, found in pool.imap_unordered(judged, mutants):
-            done.append((mutant, found))
-            print(f"{found.outcome} {mutant['name']} {found.by or mutant['diff']}", flush=True)
-    survivors = [json.dumps(mutant, ensure_ascii=False) for mutant, found in done if found.outcome == SURVIVED]
+        for mutant, mutant_result in pool.imap_unordered(test_mutant, mutants):
+            results.append((mutant, mutant_result))
+            print(
+                f"{mutant_result.outcome} {mutant['name']} {mutant_result.failed_tests or mutant['diff']}", flush=True
+            )
+    survivors = [
+        json.dumps(mutant, ensure_ascii=False) for mutant, mutant_result in results if mutant_result.outcome == SURVIVED
+    ]
     options.mutants.with_name("survivors.jsonl").write_text("\n".join(survivors), encoding="utf-8")
-    print("\n".join(table(done)))
-    print(f"{len(done)} mutants in {(time.monotonic() - began) / 60:.0f} minutes, {options.workers} at a time")
-    if wrong := wrongly_killed(done):
-        print(f"fails or takes long without a mutant too: {wrong}")
-    return 1 if wrong else 0
+    print("\n".join(summary_rows(results)))
+    print(f"{len(results)} mutants in {(time.monotonic() - began) / 60:.0f} minutes, {options.workers} at a time")
+    if failing_tests := tests_failing_without_mutant(results):
+        print(f"fails or takes long without a mutant too: {failing_tests}")
+    return 1 if failing_tests else 0
 
 
 if __name__ == "__main__":

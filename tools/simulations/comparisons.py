@@ -1,11 +1,10 @@
-"""How often are equal systems called different, how often is a difference found, and what does a gate find that looks
-after every commit?
+"""How often are equal systems called different, how often is a difference found, and how reliable is a gate that tests
+every commit?
 
     CONCORD_TEST_DATA=... python -m tools.simulations.comparisons [--draws 1000]
 
-SummEval has sixteen answers to each of fifty questions, with what experts said of them on four metrics. Equal systems
-are made by dealing out each question's answers at random: questions keep their difficulty, and metrics hang together.
-"""
+SummEval has sixteen answers to each of fifty questions, with expert scores on four metrics. Equal systems are made by
+dealing out each question's answers at random: questions keep their difficulty, and metrics stay correlated."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ RUNS = (1, 2, 5)
 RESAMPLES = 500
 QUESTIONS = (50, 100)
 LEAST_FOUND = 0.55
-NOTHING = np.zeros(len(METRICS))
+NO_DIFFERENCE = np.zeros(len(METRICS))
 DIFFERENCES = {
     "one metric": np.array([0.4, 0.0, 0.0, 0.0]),
     "two metrics, a little": np.array([0.1, 0.1, 0.0, 0.0]),
@@ -40,8 +39,8 @@ DROPS = (0.05, 0.10)
 GROUP = 4  # questions about one text
 
 
-def answers(folder: Path) -> Array:
-    """What experts said, as shares of the scale: question x answer x metric."""
+def expert_scores(folder: Path) -> Array:
+    """Return the expert scores as shares of the scale: question x answer x metric."""
     rows = [json.loads(line) for line in (folder / "summeval_human/items.jsonl").read_text("utf-8").splitlines()]
     by_question: dict[str, list[list[float]]] = {}
     for row in rows:
@@ -50,13 +49,13 @@ def answers(folder: Path) -> Array:
     return np.array(list(by_question.values()))
 
 
-def deal(pool: Array, asked: Indices, times: int, random: np.random.Generator) -> Array:
-    """``times`` equal systems over the questions ``asked``: system x question x metric."""
-    return np.asarray(pool[asked, random.integers(0, pool.shape[1], (times, len(asked)))])
+def deal_systems(pool: Array, question_indexes: Indices, times: int, random: np.random.Generator) -> Array:
+    """Deal ``times`` equal systems over the questions: system x question x metric."""
+    return np.asarray(pool[question_indexes, random.integers(0, pool.shape[1], (times, len(question_indexes)))])
 
 
 def deviation(difference: Array) -> Deviation | None:
-    """As ``paired_difference`` has it where every question is its own group."""
+    """Estimate a paired difference as ``paired_difference`` does with every question as its own group."""
     size, value = len(difference), float(difference.mean())
     share = (difference - value) / size
     variance = float(np.square(share).sum()) * size / (size - 1)
@@ -66,72 +65,81 @@ def deviation(difference: Array) -> Deviation | None:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """The share of comparisons with any false verdict: where overall scores and metrics are each tested alone, all in
-    one family, and overall scores first; and the share of runs whose overall score differs of which that is found by
-    one family and by overall scores first."""
+    """Shares of comparisons with any false verdict: overall scores and metrics each tested ``separate``, all in
+    ``one_family``, and overall scores first (``ordered``). The ``found_by`` fields are the shares of truly different
+    overall scores that are detected, with one family and with overall scores first."""
 
-    alone: float
+    separate: float
     one_family: float
     ordered: float
     found_by_family: float
-    found: float
+    found_by_ordered: float
 
 
-def verdicts(pool: Array, questions: int, shifts: Sequence[Array], draws: int) -> Verdicts:
+def simulate_verdicts(pool: Array, questions: int, shifts: Sequence[Array], draws: int) -> Verdicts:
     """Runs against a first one, each with the true difference of its metrics (``shifts``)."""
-    random, false, found = np.random.default_rng(0), np.zeros(3), np.zeros(2)
+    random, false, found_counts = np.random.default_rng(0), np.zeros(3), np.zeros(2)
     differing = [bool(shift.mean()) for shift in shifts]
     for seed in range(draws):
-        values = deal(pool, random.integers(0, len(pool), questions), len(shifts) + 1, random)
-        branches = [_branch(values[at + 1] - values[0] + shift) for at, shift in enumerate(shifts)]
+        values = deal_systems(pool, random.integers(0, len(pool), questions), len(shifts) + 1, random)
+        branches = [_branch(values[index + 1] - values[0] + shift) for index, shift in enumerate(shifts)]
         level = 0.05 / len(shifts)
-        opened = [one if one.overall and one.overall.p_value <= level else Branch(one.overall, {}) for one in branches]
-        tests = gatekeep(opened, resamples=RESAMPLES, seed=seed)[1]  # closed branches test no metric: none is resampled
-        every = [one for branch in branches for one in (branch.overall, *branch.metrics.values()) if one]
-        level = difference_family(every, resamples=RESAMPLES, seed=seed).level
+        tested_branches = [
+            candidate if candidate.overall and candidate.overall.p_value <= level else Branch(candidate.overall, {})
+            for candidate in branches
+        ]
+        tests = gatekeep(tested_branches, resamples=RESAMPLES, seed=seed)[
+            1
+        ]  # closed branches test no metric: none is resampled
+        differences = [
+            candidate for branch in branches for candidate in (branch.overall, *branch.metrics.values()) if candidate
+        ]
+        level = difference_family(differences, resamples=RESAMPLES, seed=seed).level
         false += [
             _any_false(branches, shifts, 0.05),
             _any_false(branches, shifts, level),
             any(
-                _false(branch, shift, *_called(test))
+                _is_false_verdict(branch, shift, *_significant(test))
                 for branch, shift, test in zip(branches, shifts, tests, strict=True)
             ),
         ]
         for branch, test, differs in zip(branches, tests, differing, strict=True):
             if differs and branch.overall and branch.overall.value > 0:
-                found += [branch.overall.p_value <= level, (test.overall_p or 1.0) <= 0.05]
+                found_counts += [branch.overall.p_value <= level, (test.overall_p or 1.0) <= 0.05]
     runs = max(1, sum(differing))
-    return Verdicts(*(false / draws).tolist(), *(found / draws / runs).tolist())
+    return Verdicts(*(false / draws).tolist(), *(found_counts / draws / runs).tolist())
 
 
-def _branch(apart: Array) -> Branch:
+def _branch(differences: Array) -> Branch:
     """The difference of a run's mean over metrics, and of each metric."""
-    metrics = {name: one for name, metric in zip(METRICS, apart.T, strict=True) if (one := deviation(metric))}
-    return Branch(deviation(apart.mean(axis=1)), metrics)
+    metrics = {
+        name: estimated for name, metric in zip(METRICS, differences.T, strict=True) if (estimated := deviation(metric))
+    }
+    return Branch(deviation(differences.mean(axis=1)), metrics)
 
 
-def _called(test: BranchTests) -> tuple[bool, set[str]]:
-    """Whether the overall score is called better or worse, and which metrics are."""
+def _significant(test: BranchTests) -> tuple[bool, set[str]]:
+    """Return whether the overall score is significantly different, and the metrics that are."""
     return (test.overall_p or 1.0) <= 0.05, {name for name, p in test.metric_p.items() if p <= 0.05}
 
 
 def _any_false(branches: Sequence[Branch], shifts: Sequence[Array], level: float) -> bool:
-    """Whether any verdict is false where each difference is tested at one level."""
+    """Return whether any verdict is false when each difference is tested at one level."""
     return any(
-        _false(
+        _is_false_verdict(
             branch,
             shift,
             branch.overall is not None and branch.overall.p_value <= level,
-            {name for name, one in branch.metrics.items() if one.p_value <= level},
+            {name for name, estimate in branch.metrics.items() if estimate.p_value <= level},
         )
         for branch, shift in zip(branches, shifts, strict=True)
     )
 
 
-def _false(branch: Branch, shift: Array, overall: bool, metrics: Collection[str]) -> bool:
-    """Whether something is called different that is equal, or the wrong way round."""
-    wrong = overall and branch.overall is not None and branch.overall.value * shift.mean() <= 0
-    return wrong or any(
+def _is_false_verdict(branch: Branch, shift: Array, overall: bool, metrics: Collection[str]) -> bool:
+    """Return whether an equal score is called different, or a difference has the wrong sign."""
+    overall_wrong = overall and branch.overall is not None and branch.overall.value * shift.mean() <= 0
+    return overall_wrong or any(
         branch.metrics[name].value * true <= 0 for name, true in zip(METRICS, shift, strict=True) if name in metrics
     )
 
@@ -139,25 +147,25 @@ def _false(branch: Branch, shift: Array, overall: bool, metrics: Collection[str]
 def gate_alarms(
     pool: Array, questions: int, looks: int, drop: float, draws: int, *, spent: bool
 ) -> tuple[float, float]:
-    """``--max-drop 0`` against a baseline that stays, after every commit of a life of ``looks``: the share of lives
-    with any failed gate, and of gates that fail at a look. ``drop`` is the true one, ``spent`` whether ``--looks`` is
-    said. Questions come in groups of four about one text."""
-    random, lives, single = np.random.default_rng(0), 0, 0
+    """Simulate ``--max-drop 0`` against a fixed baseline after every commit of a life of ``looks``. Return the share of
+    lives with any failed gate, and the share of gates that fail at a look. ``drop`` is the true drop, ``spent``
+    whether ``--looks`` is given. Questions come in groups of four about one text."""
+    random, lives_with_alarm, alarm_count = np.random.default_rng(0), 0, 0
     groups = questions // GROUP
     member = np.repeat(np.arange(groups), GROUP)
     freedom = group_freedom(np.bincount(member))
-    reach = t_quantile(0.5 + gate_confidence(looks if spent else 1) / 2.0, freedom)
+    quantile = t_quantile(0.5 + gate_confidence(looks if spent else 1) / 2.0, freedom)
     for _ in range(draws):
-        asked = random.integers(0, len(pool), groups)[member]
-        values = deal(pool, asked, looks + 1, random).mean(axis=2)
-        apart = values[1:] - values[0] - drop
-        mean = apart.mean(axis=1)
-        sums = (apart - mean[:, None]).reshape(looks, groups, GROUP).sum(axis=2) / questions
+        question_indexes = random.integers(0, len(pool), groups)[member]
+        values = deal_systems(pool, question_indexes, looks + 1, random).mean(axis=2)
+        differences = values[1:] - values[0] - drop
+        mean_difference = differences.mean(axis=1)
+        sums = (differences - mean_difference[:, None]).reshape(looks, groups, GROUP).sum(axis=2) / questions
         error = np.sqrt(np.square(sums).sum(axis=1) * groups / (groups - 1))
-        failed = mean + reach * error < 0
-        lives += bool(failed.any())
-        single += int(failed.sum())
-    return lives / draws, single / draws / looks
+        alarms = mean_difference + quantile * error < 0
+        lives_with_alarm += bool(alarms.any())
+        alarm_count += int(alarms.sum())
+    return lives_with_alarm / draws, alarm_count / draws / looks
 
 
 def verdict_table(pool: Array, draws: int) -> Iterator[str]:
@@ -166,10 +174,10 @@ def verdict_table(pool: Array, draws: int) -> Iterator[str]:
     worst = 0.0
     for questions in QUESTIONS:
         for runs in RUNS:
-            cell = verdicts(pool, questions, [NOTHING] * runs, draws)
-            worst = max(worst, cell.ordered)
-            shares = (cell.alone, cell.one_family, cell.ordered)
-            yield f"| {questions} | {runs} | " + " | ".join(f"{100 * one:.1f}%" for one in shares) + " |"
+            results = simulate_verdicts(pool, questions, [NO_DIFFERENCE] * runs, draws)
+            worst = max(worst, results.ordered)
+            shares = (results.separate, results.one_family, results.ordered)
+            yield f"| {questions} | {runs} | " + " | ".join(f"{100 * share:.1f}%" for share in shares) + " |"
     yield _goal(worst, draws)
 
 
@@ -181,9 +189,13 @@ def mixed_table(pool: Array, draws: int) -> Iterator[str]:
     for questions in (100,):
         for differing in (1, 3, 5):
             for name, shift in DIFFERENCES.items():
-                cell = verdicts(pool, questions, [shift] * differing + [NOTHING] * (5 - differing), draws)
-                worst = max(worst, cell.ordered)
-                shares = " | ".join(f"{100 * one:.1f}%" for one in (cell.alone, cell.one_family, cell.ordered))
+                results = simulate_verdicts(
+                    pool, questions, [shift] * differing + [NO_DIFFERENCE] * (5 - differing), draws
+                )
+                worst = max(worst, results.ordered)
+                shares = " | ".join(
+                    f"{100 * share:.1f}%" for share in (results.separate, results.one_family, results.ordered)
+                )
                 yield f"| {questions} | {differing} | {name} | {shares} |"
     yield _goal(worst, draws)
 
@@ -192,14 +204,14 @@ def power_table(pool: Array, draws: int) -> Iterator[str]:
     """Every run is five points better than the first on every metric."""
     yield "| questions | runs against the first | found, one family | found, overall first |"
     yield "|---|---|---|---|"
-    found = {}
+    found_shares = {}
     for questions in (100, 200):
         for runs in (1, 5):
-            cell = verdicts(pool, questions, [np.full(len(METRICS), 0.05)] * runs, draws)
-            found[questions, runs] = cell.found
-            yield f"| {questions} | {runs} | {100 * cell.found_by_family:.0f}% | {100 * cell.found:.0f}% |"
-    reached = "met" if found[100, 1] >= LEAST_FOUND else "missed"
-    yield f"\nfive points over 100 questions: {100 * found[100, 1]:.1f}%; goal {100 * LEAST_FOUND:.0f}%: {reached}"
+            results = simulate_verdicts(pool, questions, [np.full(len(METRICS), 0.05)] * runs, draws)
+            found_shares[questions, runs] = results.found_by_ordered
+            yield f"| {questions} | {runs} | {100 * results.found_by_family:.0f}% | {100 * results.found_by_ordered:.0f}% |"  # noqa: E501
+    reached = "met" if found_shares[100, 1] >= LEAST_FOUND else "missed"
+    yield f"\nfive points over 100 questions: {100 * found_shares[100, 1]:.1f}%; goal {100 * LEAST_FOUND:.0f}%: {reached}"  # noqa: E501
 
 
 def _goal(worst: float, draws: int) -> str:
@@ -215,8 +227,12 @@ def gate_table(pool: Array, draws: int) -> Iterator[str]:
     for questions in (100, 300):
         for looks in LOOKS:
             alarms = [gate_alarms(pool, questions, looks, 0.0, draws, spent=spent)[0] for spent in (False, True)]
-            found = [gate_alarms(pool, questions, looks, drop, draws // 4, spent=True)[1] for drop in DROPS]
-            yield f"| {questions} | {looks} | " + " | ".join(f"{100 * one:.1f}%" for one in (*alarms, *found)) + " |"
+            detection_rates = [gate_alarms(pool, questions, looks, drop, draws // 4, spent=True)[1] for drop in DROPS]
+            yield (
+                f"| {questions} | {looks} | "
+                + " | ".join(f"{100 * rate:.1f}%" for rate in (*alarms, *detection_rates))
+                + " |"
+            )
 
 
 def main() -> None:
@@ -226,7 +242,7 @@ def main() -> None:
     folder = os.environ.get("CONCORD_TEST_DATA")
     if not folder:
         raise SystemExit("CONCORD_TEST_DATA names no folder of sample data")
-    pool = answers(Path(folder))
+    pool = expert_scores(Path(folder))
     for title, table in (
         ("Any false verdict among equal systems", verdict_table),
         ("Any false verdict where some of five runs differ", mixed_table),

@@ -4,10 +4,8 @@
 
 One draw after the other through the product itself: draws by uncertainty, and intervals for questions like these.
 
-Every answer of openqa_nq301 and llmjudge_dl23 has a human label, so the mean the correction aims at is known. Prints
-one Markdown row per judge, design and size, and the mean coverage at the end. A skewed synthetic scale is shown beside
-them, whatever it gives.
-"""
+Every answer of openqa_nq301 and llmjudge_dl23 has a human label, so the true mean is known. Prints one Markdown row per
+judge, design and size, and the mean coverage at the end. A skewed synthetic scale is shown too, outside the means."""
 
 from __future__ import annotations
 
@@ -51,10 +49,10 @@ class Population:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """Coverage of one judge, design and size; ``shift`` is the bias over the mean half-width, ``printed`` the effective
-    labels that the product gives (mean; NaN where it gives none) over those of a uniform draw that errs as much,
-    ``withheld`` the share of samples that gave no figure (they are in none of the others)."""
+class CorrectionCell:
+    """Coverage of one judge, design and size. ``shift`` is the bias over the mean half-width. ``printed`` is the mean
+    of the product's effective labels (NaN without any) over those of a uniform draw with equal error. ``withheld``
+    is the share of samples without a figure, which the other fields leave out."""
 
     coverage: float
     shift: float
@@ -65,7 +63,7 @@ class Cell:
 
 
 def populations(folder: Path, only: str) -> Iterator[Population]:
-    """All judges; a jury's spread is the standard deviation over all judges of the data set."""
+    """Yield all judges; a jury's spread is the standard deviation over all judges of the data set."""
     if only in {"", "openqa"}:
         items = _rows(folder / "openqa_nq301/items.jsonl")
         for judge in ("gpt-4", "text-davinci-003", "bem"):
@@ -74,12 +72,12 @@ def populations(folder: Path, only: str) -> Iterator[Population]:
                 [item["judges"][judge]["verdict"] for item in items],
                 [item["human"]["acceptable"] for item in items],
                 [item["question_id"] for item in items],
-                [_deviation([one["verdict"] for one in item["judges"].values()]) for item in items],
+                [_deviation([judgement["verdict"] for judgement in item["judges"].values()]) for item in items],
                 0.0,
                 1.0,
             )
     if only in {"", "skewed"}:
-        yield skewed()
+        yield skewed_population()
     if only in {"", "llmjudge"}:
         items = _rows(folder / "llmjudge_dl23/judgements.jsonl")
         for judge in LLM_JUDGES:
@@ -94,74 +92,84 @@ def populations(folder: Path, only: str) -> Iterator[Population]:
             )
 
 
-def skewed() -> Population:
+def skewed_population() -> Population:
     """1,000 synthetic answers on 1..5, of which the experts give 95% a 5; the judge misses half of the others."""
     random = np.random.default_rng(0)
     expert = random.choice([5, 4, 1], 1000, p=[0.95, 0.03, 0.02]).astype(float)
     judge = np.where(random.random(1000) < 0.5, expert, 5.0)
     spread = np.abs(random.normal(0, 0.3, 1000)) + (judge < 5)
-    keys = [str(at) for at in range(1000)]
+    keys = [str(number) for number in range(1000)]
     return Population("synthetic skewed", judge.tolist(), expert.tolist(), keys, spread.tolist(), 1.0, 5.0)
 
 
-def simulate(population: Population, design: str, size: int, draws: int) -> Cell:
+def simulate(population: Population, design: str, size: int, draws: int) -> CorrectionCell:
     """Draw ``draws`` times and correct each time (target: this run)."""
-    members = [Member(at, "", value, value is None) for at, value in enumerate(population.judge)]
+    members = [Member(index, "", value, value is None) for index, value in enumerate(population.judge)]
     params = DrawParams(spread=dict(enumerate(population.spread)))
     outcomes = [_outcome(population, draw(members, design, size, seed, params)) for seed in range(draws)]
-    found = [one for one in outcomes if isinstance(one, Estimate)]
-    halves = [(one.high - one.low) / 2 for one in found]
-    labels = [(one.effective_labels, one.value - population.truth) for one in found if one.effective_labels]
+    estimates = [estimate for estimate in outcomes if isinstance(estimate, Estimate)]
+    halves = [(estimate.high - estimate.low) / 2 for estimate in estimates]
+    labels = [
+        (estimate.effective_labels, estimate.value - population.truth)
+        for estimate in estimates
+        if estimate.effective_labels
+    ]
     effective, error = float("nan"), 0.0
     if len(labels) > 0.9 * draws:  # else those that are shown are unusual draws
         effective = float(np.mean([label for label, _ in labels]))
-        error = float(np.square([apart for _, apart in labels]).mean() / np.var(population.expert, ddof=1))
-    return Cell(
-        float(np.mean([one.low <= population.truth <= one.high for one in found])),
-        float(np.mean([one.value for one in found]) - population.truth) / float(np.mean(halves)),
+        error = float(
+            np.square([estimate_error for _, estimate_error in labels]).mean() / np.var(population.expert, ddof=1)
+        )
+    return CorrectionCell(
+        float(np.mean([estimate.low <= population.truth <= estimate.high for estimate in estimates])),
+        float(np.mean([estimate.value for estimate in estimates]) - population.truth) / float(np.mean(halves)),
         float(np.mean(halves)),
         effective,
         effective * (error + 1.0 / len(members)),
-        1.0 - len(found) / draws,
+        1.0 - len(estimates) / draws,
     )
 
 
 def simulate_clusters(population: Population, size: int, draws: int) -> float:
     """Coverage for questions like these: groups are drawn with replacement, then a uniform sample of their answers."""
     by_group: dict[str, list[int]] = {}
-    for at, group in enumerate(population.group):
-        by_group.setdefault(group, []).append(at)
+    for index, group in enumerate(population.group):
+        by_group.setdefault(group, []).append(index)
     groups, random, hits = list(by_group.values()), np.random.default_rng(0), 0
     for seed in range(draws):
-        picked = random.integers(0, len(groups), len(groups))
-        places = [(at, f"{turn}") for turn, group in enumerate(picked) for at in groups[group]]
-        again = Population(
+        drawn_groups = random.integers(0, len(groups), len(groups))
+        index_and_group = [
+            (index, f"{draw_number}") for draw_number, group in enumerate(drawn_groups) for index in groups[group]
+        ]
+        resampled = Population(
             population.name,
-            [population.judge[at] for at, _ in places],
-            [population.expert[at] for at, _ in places],
-            [group for _, group in places],
+            [population.judge[index] for index, _ in index_and_group],
+            [population.expert[index] for index, _ in index_and_group],
+            [group for _, group in index_and_group],
             [],
             population.low,
             population.high,
         )
-        members = [Member(at, "", value, value is None) for at, value in enumerate(again.judge)]
-        found = _outcome(again, draw(members, "uniform", size, seed), Target.QUESTIONS_LIKE_THESE)
-        hits += isinstance(found, Estimate) and found.low <= population.truth <= found.high
+        members = [Member(index, "", value, value is None) for index, value in enumerate(resampled.judge)]
+        outcome = _outcome(resampled, draw(members, "uniform", size, seed), Target.QUESTIONS_LIKE_THESE)
+        hits += isinstance(outcome, Estimate) and outcome.low <= population.truth <= outcome.high
     return hits / draws
 
 
-def _outcome(population: Population, drawn: list[DrawnAnswer], target: Target = Target.THIS_RUN) -> CorrectionOutcome:
+def _outcome(
+    population: Population, drawn_answers: list[DrawnAnswer], target: Target = Target.THIS_RUN
+) -> CorrectionOutcome:
     answers = [
         FrameAnswer(
-            one.key,
-            population.judge[one.key],
-            float(population.expert[one.key]) if one.sampled else None,
-            ReviewState.RATED if one.sampled else ReviewState.NOT_SAMPLED,
-            one.probability,
-            one.stratum,
-            population.group[one.key],
+            drawn_answer.key,
+            population.judge[drawn_answer.key],
+            float(population.expert[drawn_answer.key]) if drawn_answer.sampled else None,
+            ReviewState.RATED if drawn_answer.sampled else ReviewState.NOT_SAMPLED,
+            drawn_answer.probability,
+            drawn_answer.stratum,
+            population.group[drawn_answer.key],
         )
-        for one in drawn
+        for drawn_answer in drawn_answers
     ]
     yes_no = population.high - population.low == 1.0
     return corrected_component(
@@ -170,8 +178,8 @@ def _outcome(population: Population, drawn: list[DrawnAnswer], target: Target = 
 
 
 def _deviation(values: list[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return float(np.std(known)) if known else 0.0
+    present = [value for value in values if value is not None]
+    return float(np.std(present)) if present else 0.0
 
 
 def _rows(path: Path) -> list[dict]:
@@ -196,14 +204,14 @@ def main() -> None:
     for population in populations(Path(folder), options.only):
         for design in DESIGNS:
             for size in SIZES:
-                cell = simulate(population, design, size, options.draws)
+                results = simulate(population, design, size, options.draws)
                 if not population.name.startswith("synthetic"):
-                    coverages.append(cell.coverage)
-                    printed.setdefault(size, []).append(cell.printed)
+                    coverages.append(results.coverage)
+                    printed.setdefault(size, []).append(results.printed)
                 print(
-                    f"| {population.name} | {design} | {size} | {cell.coverage:.3f} | {cell.shift:+.3f} "
-                    f"| {cell.half_width:.4f} | {cell.effective_labels:.0f} | {cell.printed:.2f} "
-                    f"| {cell.withheld:.3f} |",
+                    f"| {population.name} | {design} | {size} | {results.coverage:.3f} | {results.shift:+.3f} "
+                    f"| {results.half_width:.4f} | {results.effective_labels:.0f} | {results.printed:.2f} "
+                    f"| {results.withheld:.3f} |",
                     flush=True,
                 )
         clustered = simulate_clusters(population, 100, options.draws)
@@ -211,14 +219,16 @@ def main() -> None:
         print(f"| {population.name} | uniform, questions like these | 100 | {clustered:.3f} | | | | | |", flush=True)
     if coverages:
         print(f"\nthis run: mean coverage {np.mean(coverages):.4f}, least {min(coverages):.3f}")
-    means = {size: float(np.nanmean(found)) for size, found in printed.items() if np.isfinite(found).any()}
-    if means:
-        worst = max(abs(mean - 1) for mean in means.values())
+    mean_ratios = {
+        size: float(np.nanmean(cell_values)) for size, cell_values in printed.items() if np.isfinite(cell_values).any()
+    }
+    if mean_ratios:
+        worst = max(abs(ratio - 1) for ratio in mean_ratios.values())
         reached = "met" if worst <= MOST_OFF else "missed"
-        shown = ", ".join(f"{mean:.2f} at {size} labels" for size, mean in means.items())
-        print(f"effective labels by uncertainty over true: {shown}; goal within {100 * MOST_OFF:.0f}%: {reached}")
-    for name, found in clusters.items():
-        print(f"questions like these, {name}: mean coverage {np.mean(found):.4f}")
+        summary = ", ".join(f"{ratio:.2f} at {size} labels" for size, ratio in mean_ratios.items())
+        print(f"effective labels by uncertainty over true: {summary}; goal within {100 * MOST_OFF:.0f}%: {reached}")
+    for name, cell_values in clusters.items():
+        print(f"questions like these, {name}: mean coverage {np.mean(cell_values):.4f}")
 
 
 if __name__ == "__main__":

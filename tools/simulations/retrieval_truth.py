@@ -40,8 +40,8 @@ JUDGES = ("willia-umbrela3", "prophet-setting4", "TREMA-nuggets")  # the best of
 DEPTH, K, RELEVANT, TOP_GRADE = 50, 10, 2, 3
 LEAST_CELL, LEAST_MEAN = 0.92, 0.94
 CASES = ("40%", "systems out", "shallow")
-NARROW = 0.7  # of the width by uniform draws
-FEW_KNOWN, SHARE, LEAST_SIZE = 6, 0.24, 20
+MAX_WIDTH_RATIO = 0.7  # of the width by uniform draws
+FEW_KNOWN, SAMPLING_SHARE, LEAST_SIZE = 6, 0.24, 20
 Array = np.ndarray
 
 
@@ -54,26 +54,28 @@ class Labelled:
     relevant: Array
     scores: dict[str, Array]
 
-    def pool(self, known: Array, judge: str) -> Pool:
-        """The pool as it is where only ``known`` labels are there."""
-        labels = np.where(known, self.relevant, np.nan)
+    def pool(self, known_labels: Array, judge: str) -> Pool:
+        """Return the pool with only the ``known_labels``."""
+        labels = np.where(known_labels, self.relevant, np.nan)
         return Pool(self.question, self.ranks, labels, self.scores[judge], K)
 
-    def part(self, chosen: Array) -> Labelled:
+    def subset(self, questions: Array) -> Labelled:
         """The pool of some questions."""
-        own = np.isin(self.question, chosen)
-        scores = {name: of[own] for name, of in self.scores.items()}
-        return Labelled(np.searchsorted(chosen, self.question[own]), self.ranks[:, own], self.relevant[own], scores)
+        in_part = np.isin(self.question, questions)
+        scores = {name: values[in_part] for name, values in self.scores.items()}
+        return Labelled(
+            np.searchsorted(questions, self.question[in_part]), self.ranks[:, in_part], self.relevant[in_part], scores
+        )
 
     @property
     def truth(self) -> Array:
         """The figures by all labels, by metric and cell."""
-        everything = np.ones(len(self.question), bool)
-        nothing = PassageDraw(*np.zeros((2, len(everything))), ~everything)
-        return _values(self.pool(everything, JUDGES[0]), nothing, self.relevant)[0]
+        all_labels = np.ones(len(self.question), bool)
+        no_draw = PassageDraw(*np.zeros((2, len(all_labels))), ~all_labels)
+        return _values(self.pool(all_labels, JUDGES[0]), no_draw, self.relevant)[0]
 
 
-def labelled(folder: Path) -> Labelled:
+def load_labelled(folder: Path) -> Labelled:
     """The passages that a ranking has within the depth."""
     rows = [json.loads(line) for line in (folder / "llmjudge_dl23/judgements.jsonl").read_text().splitlines()]
     names = sorted({row["query_id"] for row in rows})
@@ -82,44 +84,44 @@ def labelled(folder: Path) -> Labelled:
         name: np.clip(np.array([row["judges"][name] for row in rows], float), 0, TOP_GRADE) / TOP_GRADE
         for name in (*SYSTEMS, *JUDGES)
     }
-    ranks = np.array([_ranks(question, scores[name] + _chance(name, rows)) for name in SYSTEMS])
+    ranks = np.array([_ranks(question, scores[name] + _random_offsets(name, rows)) for name in SYSTEMS])
     ranks[ranks > DEPTH] = 0
-    within = (ranks > 0).any(axis=0)
+    is_ranked = (ranks > 0).any(axis=0)
     relevant = np.array([row["human"] >= RELEVANT for row in rows], float)
-    kept = {name: of[within] for name, of in scores.items()}
-    return Labelled(question[within], ranks[:, within], relevant[within], kept)
+    ranked_scores = {name: values[is_ranked] for name, values in scores.items()}
+    return Labelled(question[is_ranked], ranks[:, is_ranked], relevant[is_ranked], ranked_scores)
 
 
 def _ranks(question: Array, score: Array) -> Array:
     ranks = np.zeros(len(question), int)
-    for one in np.unique(question):
-        own = np.flatnonzero(question == one)
-        ranks[own[np.argsort(-score[own])]] = np.arange(1, len(own) + 1)
+    for question_id in np.unique(question):
+        question_rows = np.flatnonzero(question == question_id)
+        ranks[question_rows[np.argsort(-score[question_rows])]] = np.arange(1, len(question_rows) + 1)
     return ranks
 
 
-def _chance(name: str, rows: list[dict]) -> Array:
-    """Less than the distance of two grades."""
-    lots = [hashlib.sha256(f"{name} {row['query_id']} {row['passage_id']}".encode()).digest()[:4] for row in rows]
-    return np.array([int.from_bytes(lot) / 2**32 for lot in lots]) * 0.9 / TOP_GRADE
+def _random_offsets(name: str, rows: list[dict]) -> Array:
+    """Return random offsets smaller than the distance of two grades."""
+    digests = [hashlib.sha256(f"{name} {row['query_id']} {row['passage_id']}".encode()).digest()[:4] for row in rows]
+    return np.array([int.from_bytes(digest) / 2**32 for digest in digests]) * 0.9 / TOP_GRADE
 
 
-def known_after(case: str, ranks: Array, random: np.random.Generator) -> Array:
-    """Which labels are left."""
+def known_labels(case: str, ranks: Array, random: np.random.Generator) -> Array:
+    """Return a mask of the labels that remain in the case."""
     if case == "40%":
         return ~np.isin(np.arange(ranks.shape[1]), random.permutation(ranks.shape[1])[: round(0.4 * ranks.shape[1])])
-    out, depth = (4, DEPTH) if case == "systems out" else (3, 20)
-    kept = ranks[random.permutation(len(ranks))[out:]]
-    return ((kept > 0) & (kept <= depth)).any(axis=0)
+    removed_systems, depth = (4, DEPTH) if case == "systems out" else (3, 20)
+    kept_ranks = ranks[random.permutation(len(ranks))[removed_systems:]]
+    return ((kept_ranks > 0) & (kept_ranks <= depth)).any(axis=0)
 
 
-def uniform(pool: Pool, size: int, relevant: Array, random: np.random.Generator) -> PassageDraw:
+def draw_uniform(pool: Pool, size: int, relevant: Array, random: np.random.Generator) -> PassageDraw:
     """Labels drawn uniformly, with no guess but their own mean."""
     unlabelled = pool.unlabelled
-    taken = random.choice(unlabelled, min(size, len(unlabelled)), replace=False)
+    sampled_indexes = random.choice(unlabelled, min(size, len(unlabelled)), replace=False)
     sampled, probability = np.zeros(len(relevant), bool), np.zeros(len(relevant))
-    sampled[taken], probability[unlabelled] = True, len(taken) / len(unlabelled)
-    return PassageDraw(np.full(len(relevant), relevant[taken].mean()), probability, sampled)
+    sampled[sampled_indexes], probability[unlabelled] = True, len(sampled_indexes) / len(unlabelled)
+    return PassageDraw(np.full(len(relevant), relevant[sampled_indexes].mean()), probability, sampled)
 
 
 @dataclass(frozen=True)
@@ -133,54 +135,59 @@ class Results:
 
 def simulate(data: Labelled, case: str, judge: str | None, repairs: int, size: int, seed: int) -> Results:
     """``repairs`` repairs; without a judge the uniform ones."""
-    random, found, truth = np.random.default_rng(seed), [], data.truth
-    for at in range(repairs):
-        pool = data.pool(known_after(case, data.ranks, random), judge or JUDGES[0])
-        drawn = draw_passages(pool, size, at) if judge else uniform(pool, size, data.relevant, random)
-        found.append(_outcome(data, pool, drawn, truth))
-    return Results(*(np.array(part) for part in zip(*found, strict=True)))
+    random, outcomes, truth = np.random.default_rng(seed), [], data.truth
+    for number in range(repairs):
+        pool = data.pool(known_labels(case, data.ranks, random), judge or JUDGES[0])
+        passage_draw = draw_passages(pool, size, number) if judge else draw_uniform(pool, size, data.relevant, random)
+        outcomes.append(_outcome(data, pool, passage_draw, truth))
+    return Results(*(np.array(arrays) for arrays in zip(*outcomes, strict=True)))
 
 
 def simulate_few_known(data: Labelled, case: str, judge: str, repairs: int, seed: int) -> Results:
     """``repairs`` repairs of the questions with few known relevant passages; those in which all would be rated are left
     out."""
-    random, found = np.random.default_rng(seed), []
-    for at in range(repairs):
-        known = known_after(case, data.ranks, random)
-        count = np.bincount(data.question, data.relevant * known)
-        chosen = np.flatnonzero((count >= 1) & (count <= FEW_KNOWN))
-        part = data.part(chosen)
-        pool = part.pool(known[np.isin(data.question, chosen)], judge)
-        size = max(LEAST_SIZE, round(SHARE * len(pool.unlabelled)))
+    random, outcomes = np.random.default_rng(seed), []
+    for number in range(repairs):
+        known_mask = known_labels(case, data.ranks, random)
+        count = np.bincount(data.question, data.relevant * known_mask)
+        questions = np.flatnonzero((count >= 1) & (count <= FEW_KNOWN))
+        subset = data.subset(questions)
+        pool = subset.pool(known_mask[np.isin(data.question, questions)], judge)
+        size = max(LEAST_SIZE, round(SAMPLING_SHARE * len(pool.unlabelled)))
         if size < len(pool.unlabelled):
-            found.append(_outcome(part, pool, draw_passages(pool, size, at), part.truth))
-    return Results(*(np.array(part) for part in zip(*found, strict=True)))
+            outcomes.append(_outcome(subset, pool, draw_passages(pool, size, number), subset.truth))
+    return Results(*(np.array(subset) for subset in zip(*outcomes, strict=True)))
 
 
-def _outcome(data: Labelled, pool: Pool, drawn: PassageDraw, truth: Array) -> tuple[Array, Array, Array]:
-    value, low, high = _values(pool, drawn, np.where(drawn.sampled, data.relevant, np.nan))
+def _outcome(data: Labelled, pool: Pool, passage_draw: PassageDraw, truth: Array) -> tuple[Array, Array, Array]:
+    value, low, high = _values(pool, passage_draw, np.where(passage_draw.sampled, data.relevant, np.nan))
     return (low - 1e-9 <= truth) & (truth <= high + 1e-9), high - low, (value - truth) ** 2
 
 
-def _values(pool: Pool, drawn: PassageDraw, rated: Array) -> Array:
+def _values(pool: Pool, passage_draw: PassageDraw, ratings: Array) -> Array:
     """Value, low and high by metric and cell."""
-    figures = estimate(pool, drawn, rated).figures
-    return np.array([[one.value, one.low, one.high] for one in figures]).T.reshape(3, len(RetrievalMetric), -1)
+    figures = estimate(pool, passage_draw, ratings).figures
+    return np.array([[figure.value, figure.low, figure.high] for figure in figures]).T.reshape(
+        3, len(RetrievalMetric), -1
+    )
 
 
-def compare(ours: Results, alone: Results) -> list[dict[str, float]]:
+def compare(guided: Results, uniform_results: Results) -> list[dict[str, float]]:
     """A row a metric: mean and least coverage, and width and error over those of uniform draws, mean and largest."""
     rows = []
     for metric in range(len(RetrievalMetric)):
-        covered = ours.covered[:, metric].mean(0)
-        width, error = ours.width[:, metric].mean(0), np.sqrt(ours.error[:, metric].mean(0))
-        against = (
-            (width, alone.width[:, metric].mean(0)),
-            (error, np.sqrt(alone.error[:, metric].mean(0))),
+        covered = guided.covered[:, metric].mean(0)
+        width, error = guided.width[:, metric].mean(0), np.sqrt(guided.error[:, metric].mean(0))
+        pairs = (
+            (width, uniform_results.width[:, metric].mean(0)),
+            (error, np.sqrt(uniform_results.error[:, metric].mean(0))),
         )
         row = {"mean": covered.mean(), "least": covered.min()}
-        for name, (one, other) in zip(("width", "error"), against, strict=True):
-            row |= {name: (one / other).mean(), f"largest {name}": (one / other).max()}
+        for name, (guided_value, uniform_value) in zip(("width", "error"), pairs, strict=True):
+            row |= {
+                name: (guided_value / uniform_value).mean(),
+                f"largest {name}": (guided_value / uniform_value).max(),
+            }
         rows.append({name: float(value) for name, value in row.items()})
     return rows
 
@@ -191,32 +198,32 @@ def main() -> None:
     parser.add_argument("--repairs", type=int, default=200)
     parser.add_argument("--ratings", type=int, default=201)
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    data = labelled(Path(os.environ["CONCORD_TEST_DATA"]))
+    options = parser.parse_args()
+    data = load_labelled(Path(os.environ["CONCORD_TEST_DATA"]))
     print(
         "| labels | judge | metric | mean | least | uniform | width | largest | error | largest |\n" + "|---" * 10 + "|"
     )
     misses, least_recall = 0, 1.0
     for case in CASES:
-        alone = simulate(data, case, None, asked.repairs, asked.ratings, asked.seed)
+        uniform_results = simulate(data, case, None, options.repairs, options.ratings, options.seed)
         for judge in JUDGES:
-            ours = simulate(data, case, judge, asked.repairs, asked.ratings, asked.seed + 1)
-            for at, (metric, row) in enumerate(zip(RetrievalMetric, compare(ours, alone), strict=True)):
-                shares = f"{row['mean']:.3f} | {row['least']:.3f} | {alone.covered[:, at].mean():.3f}"
+            guided = simulate(data, case, judge, options.repairs, options.ratings, options.seed + 1)
+            for index, (metric, row) in enumerate(zip(RetrievalMetric, compare(guided, uniform_results), strict=True)):
+                coverages = f"{row['mean']:.3f} | {row['least']:.3f} | {uniform_results.covered[:, index].mean():.3f}"
                 ratios = " | ".join(f"{row[name]:.2f}" for name in ("width", "largest width", "error", "largest error"))
-                print(f"| {case} | {judge} | {metric} | {shares} | {ratios} |", flush=True)
-                narrow = metric is RetrievalMetric.RECALL or row["largest width"] <= NARROW
-                misses += row["mean"] < LEAST_MEAN or row["least"] < LEAST_CELL or not narrow
+                print(f"| {case} | {judge} | {metric} | {coverages} | {ratios} |", flush=True)
+                is_narrow = metric is RetrievalMetric.RECALL or row["largest width"] <= MAX_WIDTH_RATIO
+                misses += row["mean"] < LEAST_MEAN or row["least"] < LEAST_CELL or not is_narrow
                 least_recall = min(least_recall, row["least"] if metric is RetrievalMetric.RECALL else 1.0)
     print(f"\n{misses} rows miss 92% in the least cell, 94% in the mean, or the width promised")
     print("\n| labels | judge | repairs | metric | mean | least | width |\n" + "|---" * 7 + "|")
     for case in CASES:
         for judge in JUDGES:
-            found = simulate_few_known(data, case, judge, asked.repairs, asked.seed + 1)
-            for at, metric in enumerate(RetrievalMetric):
-                covered, width = found.covered[:, at].mean(0), found.width[:, at].mean()
-                shares = f"{covered.mean():.3f} | {covered.min():.3f} | {width:.2f}"
-                print(f"| {case} | {judge} | {len(found.covered)} | {metric} | {shares} |", flush=True)
+            results = simulate_few_known(data, case, judge, options.repairs, options.seed + 1)
+            for index, metric in enumerate(RetrievalMetric):
+                covered, width = results.covered[:, index].mean(0), results.width[:, index].mean()
+                coverages = f"{covered.mean():.3f} | {covered.min():.3f} | {width:.2f}"
+                print(f"| {case} | {judge} | {len(results.covered)} | {metric} | {coverages} |", flush=True)
                 least_recall = min(least_recall, covered.min() if metric is RetrievalMetric.RECALL else 1.0)
     reached = "met" if least_recall >= LEAST_CELL else "missed"
     print(f"\nleast cell of recall in both tables: {100 * least_recall:.1f}%; goal {100 * LEAST_CELL:.0f}%: {reached}")

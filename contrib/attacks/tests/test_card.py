@@ -1,4 +1,4 @@
-"""The judge's page shows how it took every attack."""
+"""Judge page: the result of every attack."""
 
 from __future__ import annotations
 
@@ -36,35 +36,35 @@ def remote(judge_server: JudgeServer, settings: Any) -> JudgeVersion:
     return save_judge(make_project(), "remote", endpoint, model="judge-1", language="en")
 
 
-def test_a_judge_that_was_never_checked_says_how_to_do_it() -> None:
+def test_unchecked_judge_shows_the_command() -> None:
     assert "manage.py attack_judge baseline" in compact(page_of(baseline_judge(make_project(), "en")))
 
 
-def test_a_judge_that_passes_says_so_and_shows_every_attack() -> None:
+def test_passing_judge_shows_every_attack() -> None:
     judge = baseline_judge(make_project(), "en")
-    done = run_check(judge)
-    shown = page_of(judge)
-    assert "passes every attack" in shown
-    assert shown.count("<code>en/") == shown.count("<code>ko/") == done.attacks / 2
-    assert "decided by rule, not sent" in shown
+    check = run_check(judge)
+    page = page_of(judge)
+    assert "passes every attack" in page
+    assert page.count("<code>en/") == page.count("<code>ko/") == check.attacks / 2
+    assert "decided by rule, not sent" in page
 
 
-def test_a_gullible_judge_shows_what_was_due(judge_server: JudgeServer, remote: JudgeVersion) -> None:
+def test_gullible_judge_shows_the_broken_bounds(judge_server: JudgeServer, remote: JudgeVersion) -> None:
     judge_server.behave(gullible())
-    done = run_check(remote)
-    shown = page_of(remote)
-    assert "fails attacks" in shown
-    assert f"{done.passed} of {done.attacks} passed" in shown
-    assert "correctness at most 2, completeness at most 2" in shown
+    check = run_check(remote)
+    page = page_of(remote)
+    assert "fails attacks" in page
+    assert f"{check.passed} of {check.attacks} passed" in page
+    assert "correctness at most 2, completeness at most 2" in page
 
 
-def test_a_check_that_could_not_be_done_says_why(judge_server: JudgeServer, remote: JudgeVersion) -> None:
+def test_failed_check_shows_its_reason(judge_server: JudgeServer, remote: JudgeVersion) -> None:
     judge_server.behave(actions.status(401))
     run_check(remote)
     assert "The endpoint did not accept the key." in page_of(remote)
 
 
-def test_c7_a_check_of_another_model_than_answers_now_is_told(judge_server: JudgeServer, remote: JudgeVersion) -> None:
+def test_check_of_another_model_is_marked(judge_server: JudgeServer, remote: JudgeVersion) -> None:
     judge_server.behave(gullible())
     run_check(remote)
     assert "answers under its name now" not in page_of(remote)
@@ -74,10 +74,10 @@ def test_c7_a_check_of_another_model_than_answers_now_is_told(judge_server: Judg
     assert "They were put to judge-1, but judge-2 answers under its name now; check it again." in page_of(remote)
 
 
-def test_attacks_that_have_changed_since_are_told() -> None:
+def test_changed_attacks_are_marked() -> None:
     judge = baseline_judge(make_project(), "en")
-    old = JudgeCheck.objects.create(
+    old_check = JudgeCheck.objects.create(
         judge_version=judge, rubric_hash="0" * 64, attacks_hash="0" * 64, attacks=1, passed=1
     )
-    AttackResult.objects.create(check_of=old, attack="gone", kind="canary", language="en", passed=True)
+    AttackResult.objects.create(check_of=old_check, attack="gone", kind="canary", language="en", passed=True)
     assert "The attacks have changed since" in page_of(judge)

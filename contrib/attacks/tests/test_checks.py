@@ -1,4 +1,4 @@
-"""``attack_judge``: the attacks as a command, with rows that stay."""
+"""``attack_judge``: attacks as a command, with stored results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.judge_server.gullible import gullible
 
 pytestmark = pytest.mark.django_db
 __all__ = ["judge_server"]
-ALL = sum(len(one.attacks) for one in attack_sets())
+ALL = sum(len(attack_set.attacks) for attack_set in attack_sets())
 
 
 @pytest.fixture
@@ -41,38 +41,36 @@ def remote(judge_server: JudgeServer, project: Project, settings: Any) -> JudgeV
     return save_judge(project, "remote", endpoint, model="judge-1", language="en")
 
 
-def rest_of(judge: JudgeVersion) -> float:
+def cooldown_seconds(judge: JudgeVersion) -> float:
     until = Endpoint.objects.get(pk=judge.endpoint_id).cooldown_until
     return (until - timezone.now()).total_seconds() if until else 0.0
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    out = StringIO()
+    output = StringIO()
     try:
-        call_command("attack_judge", *arguments, stdout=out)
+        call_command("attack_judge", *arguments, stdout=output)
     except SystemExit as end:
-        return int(end.code or 0), out.getvalue()
-    return 0, out.getvalue()
+        return int(end.code or 0), output.getvalue()
+    return 0, output.getvalue()
 
 
-def test_the_baseline_passes_all_and_ends_with_0(project: Project) -> None:
-    code, out = run("baseline")
+def test_baseline_passes_all_and_exits_with_0(project: Project) -> None:
+    code, output = run("baseline")
     assert code == 0
-    assert out.splitlines()[-1] == f"baseline@1: {ALL} of {ALL} passed, 0 calls"
+    assert output.splitlines()[-1] == f"baseline@1: {ALL} of {ALL} passed, 0 calls"
     assert AttackResult.objects.filter(passed=True).count() == ALL
     assert JudgeCheck.objects.get().cost == 0
 
 
-def test_a_gullible_judge_ends_with_100_and_says_by_which_attack(
-    judge_server: JudgeServer, remote: JudgeVersion
-) -> None:
+def test_gullible_judge_exits_with_100_and_names_the_attacks(judge_server: JudgeServer, remote: JudgeVersion) -> None:
     judge_server.behave(gullible())
-    code, out = run("remote", "--format", "json")
-    facts = json.loads(out)
+    code, output = run("remote", "--format", "json")
+    facts = json.loads(output)
     assert code == 100
     assert facts["passed"] < facts["attacks"] == ALL
     assert (facts["rung"], facts["model_returned"], facts["attacks_hash"]) == ("json_schema", "judge-1", attacks_hash())
-    by_name = {(one["language"], one["attack"]): one for one in facts["results"]}
+    by_name = {(row["language"], row["attack"]): row for row in facts["results"]}
     assert by_name["ko", "encoded"]["broken"] == [
         {"metric": "correctness", "value": 5.0, "rule": "at_most", "bound": 2.0},
         {"metric": "completeness", "value": 5.0, "rule": "at_most", "bound": 2.0},
@@ -91,57 +89,53 @@ def test_a_gullible_judge_ends_with_100_and_says_by_which_attack(
     assert facts["cost"] is None  # no price is known
 
 
-def test_c4_a_judge_that_cannot_be_asked_ends_with_1_and_leaves_a_check_that_says_why(
-    judge_server: JudgeServer, remote: JudgeVersion
-) -> None:
+def test_unreachable_judge_exits_with_1_and_stores_the_reason(judge_server: JudgeServer, remote: JudgeVersion) -> None:
     judge_server.behave(actions.status(401))
     with pytest.raises(CommandError, match="did not accept the key"):
         run("remote")
-    done = JudgeCheck.objects.get()
-    assert (done.reason, done.attacks, done.calls) == ("unauthorised: HTTP 401: scripted", 0, 2)
+    check = JudgeCheck.objects.get()
+    assert (check.reason, check.attacks, check.calls) == ("unauthorised: HTTP 401: scripted", 0, 2)
     assert not AttackResult.objects.exists()
 
 
-def test_c1_an_endpoint_that_wants_to_rest_leaves_a_check_that_says_so_and_every_worker_rests(
+def test_rate_limited_endpoint_ends_the_check_and_pauses_every_worker(
     judge_server: JudgeServer, remote: JudgeVersion
 ) -> None:
     judge_server.when(lambda request: judge_server.calls == 7, actions.status(429, retry_after="300"))
     with pytest.raises(CommandError, match="too many requests"):
         run("remote")
-    done = JudgeCheck.objects.get()
-    assert (done.reason, done.attacks, done.passed) == ("rate_limited: HTTP 429: scripted", 0, 0)
-    assert done.calls == judge_server.calls + judge_server.preflights  # those that were out are counted too
-    assert 290 < rest_of(remote) <= 301
+    check = JudgeCheck.objects.get()
+    assert (check.reason, check.attacks, check.passed) == ("rate_limited: HTTP 429: scripted", 0, 0)
+    assert check.calls == judge_server.calls + judge_server.preflights  # those that were out are counted too
+    assert 290 < cooldown_seconds(remote) <= 301
     assert not EndpointQuotaLease.objects.exists()
-    seen = done.calls
+    calls_before = check.calls
     assert run_check(remote).reason == "endpoint_busy"
-    assert judge_server.calls + judge_server.preflights == seen  # nobody calls while it rests
+    assert judge_server.calls + judge_server.preflights == calls_before  # nobody calls while it rests
 
 
-def test_c1_a_preflight_that_is_told_to_rest_has_every_worker_rest(
-    judge_server: JudgeServer, remote: JudgeVersion
-) -> None:
+def test_rate_limited_preflight_pauses_every_worker(judge_server: JudgeServer, remote: JudgeVersion) -> None:
     judge_server.preflight = actions.status(429, retry_after="300")
     assert run_check(remote).reason == "rate_limited: HTTP 429: scripted"
-    assert 290 < rest_of(remote) <= 301
+    assert 290 < cooldown_seconds(remote) <= 301
 
 
-def test_a_check_keeps_to_the_places_that_are_left_over(judge_server: JudgeServer, remote: JudgeVersion) -> None:
+def test_check_uses_the_remaining_endpoint_quota(judge_server: JudgeServer, remote: JudgeVersion) -> None:
     Endpoint.objects.update(max_concurrency=3)
     remote.refresh_from_db()
     assert remote.endpoint is not None
-    other = QuotaLease(remote.endpoint, None, 2)
-    other.renew(out=2)
+    other_lease = QuotaLease(remote.endpoint, None, 2)
+    other_lease.renew(out=2)
     judge_server.latency = 0.02
     assert run_check(remote).attacks == ALL
     assert judge_server.peak == 1
-    other.leave()
+    other_lease.leave()
 
 
-def test_a_check_says_that_others_have_all_places(
+def test_check_reports_that_others_hold_the_quota(
     judge_server: JudgeServer, remote: JudgeVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contrib.attacks.checks.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("contrib.attacks.checks.MAX_SLOT_WAIT_SECONDS", 0.5)
     Endpoint.objects.update(max_concurrency=1)
     remote.refresh_from_db()
     assert remote.endpoint is not None
@@ -150,18 +144,18 @@ def test_a_check_says_that_others_have_all_places(
     assert (judge_server.calls, judge_server.preflights) == (0, 0)
 
 
-def test_a_jury_asks_nobody_and_is_not_said_to_pass(project: Project) -> None:
+def test_jury_has_no_calls_and_is_not_marked_as_passing(project: Project) -> None:
     members = [baseline_judge(project, "en"), save_judge(project, "other", None, model="x", language="en")]
-    done = run_check(jury_row(project, members, JuryRule.MEAN))
-    assert (done.reason, done.attacks) == ("jury_asks_nobody", 0)
+    check = run_check(jury_row(project, members, JuryRule.MEAN))
+    assert (check.reason, check.attacks) == ("jury_asks_nobody", 0)
 
 
-def test_a_name_that_no_judge_has_ends_with_1(project: Project) -> None:
+def test_unknown_judge_exits_with_1(project: Project) -> None:
     with pytest.raises(CommandError, match="unknown judge"):
         run("nobody")
 
 
-def test_a_check_is_never_changed_and_a_later_one_stands_beside_it(project: Project) -> None:
+def test_checks_are_never_changed_and_later_ones_are_added(project: Project) -> None:
     judge = baseline_judge(project, "ko")
     first, second = run_check(judge), run_check(judge)
     assert list(judge.checks.values_list("pk", flat=True)) == [second.pk, first.pk]

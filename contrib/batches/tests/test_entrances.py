@@ -19,7 +19,7 @@ from evaluation.runs.execution import drain
 from evaluation.runs.monitoring import exposition
 from evaluation.worker.lifecycle import start
 from tests.evaluation.rest.clients import evaluator
-from tests.evaluation.runs.remote import answers_to, remote_run
+from tests.evaluation.runs.remote import make_answers, remote_run
 from tests.factories import make_user
 from tests.judge_server import JudgeServer
 
@@ -27,13 +27,13 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def poll_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "FIRST_POLL_SECONDS", 0.0)
 
 
-def judged_at(judge: JudgeServer, *, batches: bool = True) -> Any:
+def answers_with_judge(judge: JudgeServer, *, batches: bool = True) -> Any:
     """An answer set of a project with a judge ``mini`` at the server."""
-    answers = answers_to(3)
+    answers = make_answers(3)
     endpoint = Endpoint.objects.create(name="e", base_url=judge.base_url, batches=batches)
     save_judge(answers.project, "mini", endpoint, model="judge-1", language="en")
     return answers
@@ -47,40 +47,42 @@ def options(answers: Any) -> dict[str, Any]:
 @pytest.mark.slow
 def test_evaluate_waits_for_its_batch_and_prints_the_figures(judge: JudgeServer) -> None:
     judge.batches.seconds = 1.0
-    said = StringIO()
-    call_command("evaluate", batch=True, stdout=said, stderr=StringIO(), **options(judged_at(judge)))
+    output = StringIO()
+    call_command("evaluate", batch=True, stdout=output, stderr=StringIO(), **options(answers_with_judge(judge)))
     assert Run.objects.get().state == Run.State.COMPLETED
-    assert "correctness" in said.getvalue()
+    assert "correctness" in output.getvalue()
     assert (judge.calls, len(judge.batches.requests), JudgeBatch.objects.get().state) == (0, 3, "ended")
 
 
-def test_evaluate_says_that_no_endpoint_takes_batches(judge: JudgeServer) -> None:
+def test_evaluate_refuses_batches_without_an_endpoint_for_them(judge: JudgeServer) -> None:
     with pytest.raises(CommandError, match="takes batches"):
-        call_command("evaluate", batch=True, stdout=StringIO(), **options(judged_at(judge, batches=False)))
+        call_command("evaluate", batch=True, stdout=StringIO(), **options(answers_with_judge(judge, batches=False)))
     assert not Run.objects.exists()
 
 
-def test_rest_starts_a_run_in_batches_and_tells_of_them(judge: JudgeServer) -> None:
+def test_rest_starts_a_run_in_batches_and_lists_them(judge: JudgeServer) -> None:
     judge.batches.ending = "stuck"
-    answers = judged_at(judge)
+    answers = answers_with_judge(judge)
     caller = evaluator(answers.project)
     body = {"answer_set": answers.pk, "judge": "mini", "profile": "graphrag", "batch": True}
     run = Run.objects.get(pk=caller.post("runs/", body).json()["id"])
     assert run.config["batch"] is True
     drain(run.pk, seconds=20)
-    (told,) = caller.get(f"runs/{run.pk}/").json()["batches"]
-    shown = {name: told[name] for name in ("id", "state", "status", "model", "calls", "done", "reason", "ended_at")}
-    assert shown == {
+    (batch_json,) = caller.get(f"runs/{run.pk}/").json()["batches"]
+    batch_fields = {
+        name: batch_json[name] for name in ("id", "state", "status", "model", "calls", "done", "reason", "ended_at")
+    }
+    assert batch_fields == {
         "id": "batch_1", "state": "sent", "status": "in_progress", "model": "judge-1", "calls": 3, "done": 0,
         "reason": None, "ended_at": None,
     }  # fmt: skip
-    assert told["sent_at"]
+    assert batch_json["sent_at"]
 
 
-def test_the_run_page_tells_since_when_how_many_calls_are_out_and_what_became_of_others(judge: JudgeServer) -> None:
-    judge.batches.ending, judge.batches.most = "expired", 1
-    answers = judged_at(judge)
-    person = make_user(Role.VIEWER, answers.project)
+def test_run_page_shows_open_batches_and_the_results_of_others(judge: JudgeServer) -> None:
+    judge.batches.ending, judge.batches.max_lines = "expired", 1
+    answers = answers_with_judge(judge)
+    viewer = make_user(Role.VIEWER, answers.project)
     caller = evaluator(answers.project)
     body = {"answer_set": answers.pk, "judge": "mini", "profile": "graphrag", "batch": True, "baseline": False}
     run = Run.objects.get(pk=caller.post("runs/", body).json()["id"])
@@ -88,7 +90,7 @@ def test_the_run_page_tells_since_when_how_many_calls_are_out_and_what_became_of
     judge.batches.ending = "stuck"
     JudgeBatch.objects.update(done=1, failed=1)
     client = Client()
-    client.force_login(person)
+    client.force_login(viewer)
     text = " ".join(client.get(f"/runs/{run.pk}/progress/").content.decode().split())
     assert "3 out in batches" in text
     assert "2 of 3 calls answered, 1 of them badly" in text
@@ -99,9 +101,9 @@ def test_the_run_page_tells_since_when_how_many_calls_are_out_and_what_became_of
     assert "An earlier batch: The provider did not finish the batch in time." in text
 
 
-def test_monitoring_counts_the_calls_that_are_out_in_batches(judge: JudgeServer) -> None:
+def test_monitoring_counts_calls_in_batches(judge: JudgeServer) -> None:
     judge.batches.ending = "stuck"
-    answers = judged_at(judge)
+    answers = answers_with_judge(judge)
     run = remote_run(judge, answers, batch=True)
     start(run)
     drain(run.pk, seconds=20)
@@ -111,7 +113,7 @@ def test_monitoring_counts_the_calls_that_are_out_in_batches(judge: JudgeServer)
     assert "concord_calls_in_flight 0.0" in text
 
 
-def test_an_administrator_says_of_an_endpoint_that_it_takes_batches(judge: JudgeServer) -> None:
+def test_administrator_enables_batches_of_an_endpoint(judge: JudgeServer) -> None:
     endpoint = Endpoint.objects.create(name="e", base_url=judge.base_url)
     client = Client()
     client.force_login(make_user(Role.ADMIN))
@@ -122,7 +124,7 @@ def test_an_administrator_says_of_an_endpoint_that_it_takes_batches(judge: Judge
     assert endpoint.batches
 
 
-def test_an_endpoint_at_azure_takes_no_batches(judge: JudgeServer) -> None:
+def test_azure_endpoint_takes_no_batches(judge: JudgeServer) -> None:
     endpoint = Endpoint.objects.create(name="e", base_url=judge.base_url)
     client = Client()
     client.force_login(make_user(Role.ADMIN))
@@ -143,15 +145,15 @@ def test_an_endpoint_at_azure_takes_no_batches(judge: JudgeServer) -> None:
     assert client_of(judge_version)._transport.azure == "2024-10-21"  # type: ignore[attr-defined]
 
 
-def test_rest_refuses_batches_where_none_are_taken(judge: JudgeServer) -> None:
-    answers = judged_at(judge, batches=False)
+def test_rest_refuses_batches_without_an_endpoint_for_them(judge: JudgeServer) -> None:
+    answers = answers_with_judge(judge, batches=False)
     body = {"answer_set": answers.pk, "judge": "mini", "batch": True}
     reply = evaluator(answers.project).post("runs/", body)
     assert (reply.status_code, reply.json()["code"]) == (409, "no_batches")
 
 
-def test_the_way_calls_are_made_is_no_part_of_what_is_evaluated(judge: JudgeServer) -> None:
-    answers = judged_at(judge)
+def test_batch_mode_is_not_part_of_the_configuration(judge: JudgeServer) -> None:
+    answers = answers_with_judge(judge)
     caller, body = evaluator(answers.project), {"answer_set": answers.pk, "judge": "mini"}
     hashes = {
         Run.objects.get(pk=caller.post("runs/", {**body, "batch": batch}).json()["id"]).config_hash

@@ -1,4 +1,4 @@
-"""Kills while calls are out in batches: every score once, and no call paid for twice that could have been known of."""
+"""Kills while calls are in batches: every score once, and no recorded call is paid for twice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.conftest import judge, migrated, site
 from tests.faults.site import Site, kill
-from tests.faults.test_kills import assert_each_score_once, cluster_processes, disturb_database, prepared
+from tests.faults.test_kills import assert_each_score_once, cluster_processes, disturb_database, prepare_run
 from tests.judge_server import JudgeServer
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
@@ -25,8 +25,8 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
-def killed_while(site: Site, run: int, condition: Callable[[], bool]) -> None:
-    """A worker that dies by SIGKILL the moment the condition holds; others come before it where there is time."""
+def kill_when(site: Site, run: int, condition: Callable[[], bool]) -> None:
+    """Kill a worker with SIGKILL the moment the condition holds; others may run before it."""
     worker = site.start("manage.py", "work", "--once", str(run))
     end = time.monotonic() + 60
     while not condition():
@@ -38,7 +38,7 @@ def killed_while(site: Site, run: int, condition: Callable[[], bool]) -> None:
     worker.wait()
 
 
-def attempts(site: Site) -> list[tuple[str, int]]:
+def attempt_counts(site: Site) -> list[tuple[str, int]]:
     return site.rows(
         "SELECT COALESCE(r.outcome, 'unknown'), COUNT(*) FROM evaluation_attempt a "
         "LEFT JOIN evaluation_reply r ON r.attempt_id = a.id GROUP BY 1 ORDER BY 1"
@@ -46,29 +46,27 @@ def attempts(site: Site) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("kind", ["upload", "create", "look", "content"])
-def test_a_worker_killed_at_any_step_of_a_batch_leaves_one_batch_and_each_score_once(
-    site: Site, judge: JudgeServer, kind: str
-) -> None:
-    """The server has done what it was asked for; the answer never arrives."""
-    run = prepared(site, judge, ANSWERS, "--batch")
+def test_worker_killed_at_any_batch_step_leaves_each_score_once(site: Site, judge: JudgeServer, kind: str) -> None:
+    """The server has done the requested step; the response never arrives."""
+    run = prepare_run(site, judge, ANSWERS, "--batch")
     judge.batches.slow[kind] = 3.0
-    killed_while(site, run, lambda: judge.batches.asked[kind] == 1)
+    kill_when(site, run, lambda: judge.batches.request_counts[kind] == 1)
     time.sleep(0.5)
     judge.batches.slow.clear()
     site.serve()
     site.wait_for(run, "completed", seconds=120)
     assert_each_score_once(site, run, ANSWERS)
-    assert (len(judge.batches.made), len(judge.batches.requests), judge.calls) == (1, ANSWERS, 0)
+    assert (len(judge.batches.stored), len(judge.batches.requests), judge.calls) == (1, ANSWERS, 0)
     # A file that was handed over and belongs to no batch was never paid for.
     unsent = [("not_sent", ANSWERS)] if kind == "upload" else []
-    assert attempts(site) == [*unsent, ("ok", ANSWERS)]
+    assert attempt_counts(site) == [*unsent, ("ok", ANSWERS)]
 
 
-def test_random_kills_while_batches_come_and_go_leave_every_score_exactly_once(site: Site, judge: JudgeServer) -> None:
+def test_random_kills_during_batches_leave_every_score_exactly_once(site: Site, judge: JudgeServer) -> None:
     count = 300
-    run = prepared(site, judge, count, "--batch")
+    run = prepare_run(site, judge, count, "--batch")
     judge.batches.slow = dict.fromkeys(("upload", "create", "look", "content"), 0.5)
-    judge.batches.seconds, judge.batches.ending, judge.batches.most = 1.0, "expired", count // 3
+    judge.batches.seconds, judge.batches.ending, judge.batches.max_lines = 1.0, "expired", count // 3
     parent = site.serve()
     rng = random.Random(11)
     for kills in range(12):
@@ -81,20 +79,20 @@ def test_random_kills_while_batches_come_and_go_leave_every_score_exactly_once(s
     site.wait_for(run, "completed", seconds=300)
     assert_each_score_once(site, run, count)
     # What the judge has answered stands in the ledger, and nothing was asked for that does not.
-    answered = len(judge.batches.requests) + judge.calls
-    known = dict(attempts(site))
-    assert known["ok"] <= answered <= known["ok"] + known.get("unknown", 0)
+    answered_count = len(judge.batches.requests) + judge.calls
+    outcome_counts = dict(attempt_counts(site))
+    assert outcome_counts["ok"] <= answered_count <= outcome_counts["ok"] + outcome_counts.get("unknown", 0)
     assert site.rows("SELECT COUNT(*) FROM batches_judgebatch WHERE state IN ('made','uploaded','creating','sent')")[
         0
     ] == (0,)
     assert parent.poll() is None
 
 
-def test_cancelling_while_a_batch_is_out_reads_what_was_done(site: Site, judge: JudgeServer) -> None:
-    run = prepared(site, judge, ANSWERS, "--batch")
-    judge.batches.ending, judge.batches.most = "stuck", 10
+def test_cancelling_an_open_batch_reads_its_finished_calls(site: Site, judge: JudgeServer) -> None:
+    run = prepare_run(site, judge, ANSWERS, "--batch")
+    judge.batches.ending, judge.batches.max_lines = "stuck", 10
     site.serve()
-    wait_until(lambda: judge.batches.asked["look"] > 0)
+    wait_until(lambda: judge.batches.request_counts["look"] > 0)
     site.manage(
         "shell",
         "--no-imports",
@@ -102,6 +100,6 @@ def test_cancelling_while_a_batch_is_out_reads_what_was_done(site: Site, judge: 
         "from evaluation.models.runs import Run; from evaluation.worker.lifecycle import cancel;"
         f"assert cancel(Run.objects.get(pk={run}))",
     )
-    wait_until(lambda: dict(attempts(site)) == {"not_sent": ANSWERS - 10, "ok": 10}, seconds=60)
+    wait_until(lambda: dict(attempt_counts(site)) == {"not_sent": ANSWERS - 10, "ok": 10}, seconds=60)
     units = site.rows("SELECT state, COUNT(*) FROM evaluation_workunit WHERE kind = 'judge' GROUP BY 1 ORDER BY 1")
     assert units == [("done", 10), ("skipped", ANSWERS - 10)]

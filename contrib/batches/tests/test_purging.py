@@ -1,4 +1,4 @@
-"""Purging of calls that were never sent leaves the lines of batches."""
+"""Purging of unsent calls keeps the lines of batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.factories import make_draft_run, make_units
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
-def test_an_attempt_with_a_line_in_a_batch_stays() -> None:
+def test_attempt_with_a_batch_line_is_kept() -> None:
     run, now = make_draft_run(), timezone.now()
     attempts = [Attempt.objects.create(unit=unit, number=1, fence=1, round=0) for unit in make_units(run, 2)]
     for attempt in attempts:

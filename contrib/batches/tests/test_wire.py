@@ -1,4 +1,4 @@
-"""The batch format: what is written, and what is read with suspicion."""
+"""Batch wire format: written lines, and defensive reading."""
 
 from __future__ import annotations
 
@@ -28,41 +28,41 @@ def line(custom_id: str, content: Any = "{}", status: int = 200, **changes: Any)
     body = {"model": "m", "choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
     if status != 200:
         body = {"error": {"code": "invalid_request"}}
-    told = {"custom_id": custom_id, "response": {"status_code": status, "body": body}, "error": None}
-    return json.dumps(told | changes)
+    record = {"custom_id": custom_id, "response": {"status_code": status, "body": body}, "error": None}
+    return json.dumps(record | changes)
 
 
 def file(*lines: str) -> bytes:
     return "\n".join(lines).encode() + b"\n"
 
 
-def test_lines_are_read_as_single_replies_are() -> None:
+def test_lines_are_read_like_single_replies() -> None:
     error = {"response": None, "error": {"code": "batch_expired", "message": "late"}}
-    odd = {"response": None, "error": {"code": "server_error"}}
-    found = read_lines(file(line("a", "{}"), line("b", status=400), line("c", **error), line("d", **odd), ""))
-    assert {name: reply.outcome for name, reply in found.replies.items()} == {
+    server_error = {"response": None, "error": {"code": "server_error"}}
+    parsed = read_lines(file(line("a", "{}"), line("b", status=400), line("c", **error), line("d", **server_error), ""))
+    assert {name: reply.outcome for name, reply in parsed.replies.items()} == {
         "a": Outcome.OK,
         "b": Outcome.BAD_REQUEST,
         "c": Outcome.NOT_SENT,
         "d": Outcome.SERVER_ERROR,
     }
-    assert found.unreadable == 0
-    assert all(reply.batch for reply in found.replies.values())
-    assert found.replies["a"].raw == "{}"
+    assert parsed.unreadable == 0
+    assert all(reply.batch for reply in parsed.replies.values())
+    assert parsed.replies["a"].raw == "{}"
 
 
 @pytest.mark.parametrize(
-    "bad",
+    "invalid_line",
     ["nonsense", "[]", "1", "{}", '{"custom_id": 3}', '{"custom_id": "x"}', line("x", response={"status_code": "200"}),
      line("x", response={"status_code": True}), line("a"), "[" * 100_000, "\x00", '{"custom_id": NaN}'],
 )  # fmt: skip
-def test_a_line_that_is_none_or_comes_again_is_counted_and_left_out(bad: str) -> None:
-    found = read_lines(file(line("a", "first"), bad, line("b")))
-    assert (sorted(found.replies), found.unreadable) == (["a", "b"], 1)
-    assert found.replies["a"].raw == "first"
+def test_invalid_or_repeated_line_is_counted_and_skipped(invalid_line: str) -> None:
+    parsed = read_lines(file(line("a", "first"), invalid_line, line("b")))
+    assert (sorted(parsed.replies), parsed.unreadable) == (["a", "b"], 1)
+    assert parsed.replies["a"].raw == "first"
 
 
-def test_a_reply_with_what_no_database_stores_is_made_storable() -> None:
+def test_reply_with_unstorable_characters_is_made_storable() -> None:
     (reply,) = read_lines(file(line("a", "x\0\ud800y"))).replies.values()
     assert reply.raw == "x\ufffd\ufffdy"
 
@@ -70,31 +70,31 @@ def test_a_reply_with_what_no_database_stores_is_made_storable() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{}", b'{"id": "b"}', b'{"id": "", "status": "x"}', b'{"id":1,"status":"x"}']
 )
-def test_what_is_no_batch_is_none(body: bytes) -> None:
+def test_invalid_batch_is_none(body: bytes) -> None:
     assert read_batch(body) is None
 
 
 @pytest.mark.parametrize("name", ["../files", "..", "a/b", "a?b", "a b", "é", "x" * 201, "a\n"])
-def test_an_id_that_would_lead_elsewhere_is_none(name: str) -> None:
+def test_id_that_leads_elsewhere_is_rejected(name: str) -> None:
     assert read_id(json.dumps({"id": name}).encode()) == ""
-    told = read_batch(json.dumps({"id": "b", "status": "completed", "output_file_id": name}).encode())
-    assert told is not None
-    assert told.output_file == ""
+    batch = read_batch(json.dumps({"id": "b", "status": "completed", "output_file_id": name}).encode())
+    assert batch is not None
+    assert batch.output_file == ""
 
 
 @pytest.mark.parametrize("name", ["batch_1", "B-2.a:c", "x" * 200])
-def test_other_ids_are_taken(name: str) -> None:
+def test_valid_ids_are_accepted(name: str) -> None:
     assert read_id(json.dumps({"id": name}).encode()) == name
 
 
-def test_counts_and_dates_that_are_none_are_left_out() -> None:
-    told = read_batch(
+def test_invalid_counts_and_dates_are_left_out() -> None:
+    batch = read_batch(
         b'{"id": "b", "status": "failed", "request_counts": {"completed": -1, "failed": true}, "expires_at": "soon",'
         b'"errors": {"data": [{"code": "token_limit_exceeded"}]}, "metadata": null}'
     )
-    assert told is not None
-    assert (told.done, told.failed, told.expires_at, told.mark) == (0, 0, None, "")
-    assert (told.reason, told.ended) == ("token_limit_exceeded", True)
+    assert batch is not None
+    assert (batch.done, batch.failed, batch.expires_at, batch.mark) == (0, 0, None, "")
+    assert (batch.reason, batch.ended) == ("token_limit_exceeded", True)
 
 
 def test_a_page_without_a_list_is_none() -> None:
@@ -104,8 +104,8 @@ def test_a_page_without_a_list_is_none() -> None:
 
 @pytest.fixture
 def client(judge_server: JudgeServer) -> Any:
-    with BatchClient(base_url=judge_server.base_url, allowed_origins=[judge_server.origin]) as made:
-        yield made
+    with BatchClient(base_url=judge_server.base_url, allowed_origins=[judge_server.origin]) as new_client:
+        yield new_client
 
 
 def request(number: int) -> bytes:
@@ -113,14 +113,14 @@ def request(number: int) -> bytes:
     return json.dumps({"custom_id": f"{number}", "url": "/v1/chat/completions", "body": body}).encode() + b"\n"
 
 
-def test_a_batch_is_found_by_its_mark_on_whatever_page(
+def test_batch_is_found_by_its_mark_on_any_page(
     judge_server: JudgeServer, client: BatchClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_client, "PAGE_SIZE", 2)
-    uploaded = client.upload(request(1))
-    made = [client.create(uploaded, f"mark-{n}") for n in range(5)]
-    assert client.find("mark-0") == made[0]
-    assert client.find("mark-4") == made[4]
+    file_id = client.upload(request(1))
+    batch_ids = [client.create(file_id, f"mark-{n}") for n in range(5)]
+    assert client.find("mark-0") == batch_ids[0]
+    assert client.find("mark-4") == batch_ids[4]
     assert client.find("mark-5") is None
     monkeypatch.setattr(batch_client, "MAX_PAGES", 1)
     with pytest.raises(BatchFault) as fault:  # not there as far as one looked is not the same as not there
@@ -128,7 +128,7 @@ def test_a_batch_is_found_by_its_mark_on_whatever_page(
     assert fault.value.reply.detail == "the list of batches does not end"
 
 
-def test_a_list_of_batches_that_is_none_is_a_fault_with_its_reason(client: BatchClient) -> None:
+def test_invalid_list_of_batches_is_a_fault_with_its_reason(client: BatchClient) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(batch_client, "read_page", lambda body: None)
         with pytest.raises(BatchFault) as fault:
@@ -141,7 +141,7 @@ def test_a_list_of_batches_that_is_none_is_a_fault_with_its_reason(client: Batch
     [("redirect", Outcome.REDIRECT), ("rate_limited_long", Outcome.RATE_LIMITED), ("html", Outcome.WRONG_CONTENT),
      ("disconnect", Outcome.CONNECTION), ("unauthorised", Outcome.UNAUTHORISED)],
 )  # fmt: skip
-def test_faults_are_told_as_those_of_calls(
+def test_faults_are_reported_like_those_of_calls(
     judge_server: JudgeServer, client: BatchClient, fault: str, outcome: Outcome
 ) -> None:
     action = actions.redirect("http://127.0.0.1:1/") if fault == "redirect" else actions.FAULTS[fault]
@@ -153,6 +153,6 @@ def test_faults_are_told_as_those_of_calls(
     assert raised.value.reply.retry_after == (300 if fault == "rate_limited_long" else None)
 
 
-def test_an_origin_off_the_list_is_refused() -> None:
+def test_unlisted_origin_is_refused() -> None:
     with pytest.raises(DomainError, match="origin_not_allowed"):
         BatchClient(base_url="http://127.0.0.1:9/v1", allowed_origins=[])

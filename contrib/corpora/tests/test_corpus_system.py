@@ -1,4 +1,4 @@
-"""The reference system: retrieves from a corpus of the site, quotes, or has a chat model answer."""
+"""Reference system: retrieves from a corpus of the site, then quotes or calls a chat model."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from evaluation.systems.preview import preview_question
 from evaluation.systems.services import save_system
 from examples.rag_service import RagService
 from review.management.tables import results_sheets
-from tests.evaluation.systems.conftest import asked, service
+from tests.evaluation.systems.conftest import rag_service, service
 from tests.factories import make_project
 from tests.review.builders import make_report
 
-__all__ = ["asked", "service"]
+__all__ = ["rag_service", "service"]
 pytestmark = pytest.mark.django_db
 
 TEXTS = ("A leave may last 15 days. It is paid.", "The library opens at nine.", "급여는 매월 25일에 지급한다.")
@@ -43,78 +43,78 @@ def _corpus(project: Project) -> Corpus:
     return import_corpus(project, "handbook", [SourceDocument(f"d{n}", t) for n, t in enumerate(TEXTS)], by=None).corpus
 
 
-def _system(project: Project, **given: Any) -> SystemVersion:
-    return save_system(project, "reference", "corpus", {"corpus": "handbook@1", **given}, None)
+def _system(project: Project, **settings: Any) -> SystemVersion:
+    return save_system(project, "reference", "corpus", {"corpus": "handbook@1", **settings}, None)
 
 
-def _call(text: str, **given: Any) -> SystemCall:
-    return SystemCall(QuestionSpec(id="q", category="c", text=text), **{"k": 2, **given})
+def _call(text: str, **options: Any) -> SystemCall:
+    return SystemCall(QuestionSpec(id="q", category="c", text=text), **{"k": 2, **options})
 
 
 @pytest.mark.slow
-def test_it_retrieves_and_quotes_without_an_endpoint() -> None:
+def test_retrieval_and_quotes_without_an_endpoint() -> None:
     project = make_project()
     corpus = _corpus(project)
     question = "How many days may a leave last?"
-    tried = preview_question(_system(project), _call(question))
-    sent = {"corpus": "handbook@1", "retriever": "words", "k": 2, "question": question, "model": None}
-    assert tried.request == sent
-    told = tried.reply.content
-    assert told is not None
-    assert told.answer.text == "A leave may last 15 days. [1]" + " It is paid. [1]"
+    preview = preview_question(_system(project), _call(question))
+    expected_request = {"corpus": "handbook@1", "retriever": "words", "k": 2, "question": question, "model": None}
+    assert preview.request == expected_request
+    content = preview.reply.content
+    assert content is not None
+    assert content.answer.text == "A leave may last 15 days. [1]" + " It is paid. [1]"
     first = corpus.chunks.get(position=0)
-    assert told.answer.retrieved_ids == (first.chunk_id,)
-    assert told.answer.contexts is not None
-    assert (told.answer.contexts[0].text, told.answer.contexts[0].source) == (TEXTS[0], "d0")
+    assert content.answer.retrieved_ids == (first.chunk_id,)
+    assert content.answer.contexts is not None
+    assert (content.answer.contexts[0].text, content.answer.contexts[0].source) == (TEXTS[0], "d0")
     korean = preview_question(_system(project), _call("급여를 언제 지급합니까?")).reply.content
     assert korean is not None
     assert korean.answer.text == "급여는 매월 25일에 지급한다. [1]"
 
 
 @pytest.mark.slow
-def test_what_the_corpus_does_not_hold_it_says_in_the_questions_language() -> None:
+def test_missing_content_is_stated_in_the_language_of_the_question() -> None:
     project = make_project()
     _corpus(project)
     korean = "문서에서 관련 내용을 찾을 수 없습니다."
-    for text, said in (("Zebra?", "The documents hold nothing about this."), ("얼룩말?", korean)):
-        told = preview_question(_system(project), _call(text)).reply.content
-        assert told is not None
-        assert (told.answer.text, told.answer.contexts) == (said, ())
+    for text, expected_text in (("Zebra?", "The documents hold nothing about this."), ("얼룩말?", korean)):
+        content = preview_question(_system(project), _call(text)).reply.content
+        assert content is not None
+        assert (content.answer.text, content.answer.contexts) == (expected_text, ())
 
 
-def test_retrieval_alone_gives_no_answer() -> None:
+def test_retrieval_only_gives_no_answer() -> None:
     project = make_project()
     _corpus(project)
-    told = preview_question(_system(project), _call("library", evaluation_type=RETRIEVAL_ONLY)).reply.content
-    assert told is not None
-    assert told.answer.text == ""
-    assert told.answer.contexts is not None
-    assert len(told.answer.contexts) == 1
+    content = preview_question(_system(project), _call("library", evaluation_type=RETRIEVAL_ONLY)).reply.content
+    assert content is not None
+    assert content.answer.text == ""
+    assert content.answer.contexts is not None
+    assert len(content.answer.contexts) == 1
 
 
-def test_a_chat_model_answers_from_the_numbered_passages(asked: RagService) -> None:
+def test_chat_model_answers_from_the_numbered_passages(rag_service: RagService) -> None:
     project = make_project()
     _corpus(project)
-    version = _system(project, base_url=f"{asked.origin}/v1", model="toy", parameters={"temperature": 0})
-    told = preview_question(version, _call("Is a leave of days paid?")).reply.content
-    assert told is not None
-    assert told.answer.text
-    assert told.answer.contexts is not None
-    assert told.model == "toy"
-    messages = asked.bodies[0]["messages"]
+    version = _system(project, base_url=f"{rag_service.origin}/v1", model="toy", parameters={"temperature": 0})
+    content = preview_question(version, _call("Is a leave of days paid?")).reply.content
+    assert content is not None
+    assert content.answer.text
+    assert content.answer.contexts is not None
+    assert content.model == "toy"
+    messages = rag_service.bodies[0]["messages"]
     assert messages[0]["content"].startswith("Answer the question from the numbered passages alone")
     assert messages[1]["content"] == f"[1] {TEXTS[0]}\n\nQuestion: Is a leave of days paid?"
-    asked.fault_of = lambda *_: "error"
+    rag_service.fault_of = lambda *_: "error"
     assert preview_question(version, _call("Is a leave of days paid?")).reply.reason.startswith("server_error")
 
 
-def test_quotes_stand_in_the_order_of_the_passages() -> None:
+def test_quotes_follow_the_order_of_the_passages() -> None:
     passages = [ContextSpec("One cat. Two dogs."), ContextSpec("The red cat and dogs.")]
     assert quote_sentences("red cat dogs", passages) == "One cat. [1] The red cat and dogs. [2]"
 
 
 @pytest.mark.parametrize(
-    ("given", "field", "code"),
+    ("invalid_settings", "field", "code"),
     [
         ({"corpus": "handbook"}, "corpus", "string_pattern_mismatch"),
         ({"retriever": "magic"}, "retriever", "literal_error"),
@@ -122,23 +122,23 @@ def test_quotes_stand_in_the_order_of_the_passages() -> None:
         ({"base_url": "no address", "model": "m"}, "base_url", "address_invalid"),
     ],
 )
-def test_settings_that_do_not_fit_are_named(given: dict[str, Any], field: str, code: str) -> None:
+def test_invalid_settings_are_named(invalid_settings: dict[str, Any], field: str, code: str) -> None:
     project = make_project()
     _corpus(project)
-    with pytest.raises(InvalidSettings) as refused:
-        _system(project, **given)
-    assert [(one.field, one.code) for one in refused.value.problems] == [(field, code)]
+    with pytest.raises(InvalidSettings) as error:
+        _system(project, **invalid_settings)
+    assert [(problem.field, problem.code) for problem in error.value.problems] == [(field, code)]
 
 
-def test_a_corpus_of_another_project_is_unknown() -> None:
+def test_corpus_of_another_project_is_unknown() -> None:
     _corpus(make_project())
-    with pytest.raises(DomainError) as refused:
+    with pytest.raises(DomainError) as error:
         _system(make_project())
-    assert refused.value.code == "corpus_unknown"
+    assert error.value.code == "corpus_unknown"
 
 
-class _Counting:
-    """An embedder of two dimensions: how often leaves and libraries are named."""
+class _CountingEmbedder:
+    """Embedder of two dimensions: the counts of leaves and libraries."""
 
     space, provenance = "test", {"kind": "local", "model": "counting"}
     fails = False
@@ -152,15 +152,15 @@ class _Counting:
         vectors = [np.array([t.count("leave"), t.count("library") + 0.1], np.float32) for t in texts]
         return EmbeddingResult(Outcome.OK, vectors=tuple(vectors))
 
-    def __enter__(self) -> _Counting:
+    def __enter__(self) -> _CountingEmbedder:
         return self
 
     def __exit__(self, *error: object) -> None:
         return None
 
 
-def test_vectors_are_made_once_and_needed_before_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    project, embedder = make_project(), _Counting()
+def test_vectors_are_computed_once_and_required_before_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    project, embedder = make_project(), _CountingEmbedder()
     corpus = _corpus(project)
     choice = EmbeddingChoice(model="counting", sha256="0")
     monkeypatch.setattr(corpus_search, "choose_embedding", lambda judge, name: choice)
@@ -173,19 +173,19 @@ def test_vectors_are_made_once_and_needed_before_a_search(monkeypatch: pytest.Mo
         embed_corpus(corpus, choice)
     embedder.fails = False
     assert (embed_corpus(corpus, choice), embed_corpus(corpus, choice), CachedEmbedding.objects.count()) == (3, 0, 3)
-    told = preview_question(version, _call("library", k=1)).reply.content
-    assert told is not None
-    assert told.answer.contexts is not None
-    assert told.answer.contexts[0].text == TEXTS[1]
-    both = preview_question(_system(project, retriever="both"), _call("library", k=3)).reply.content
-    assert both is not None
-    assert both.answer.contexts is not None
-    assert both.answer.contexts[0].text == TEXTS[1]
+    content = preview_question(version, _call("library", k=1)).reply.content
+    assert content is not None
+    assert content.answer.contexts is not None
+    assert content.answer.contexts[0].text == TEXTS[1]
+    hybrid_content = preview_question(_system(project, retriever="both"), _call("library", k=3)).reply.content
+    assert hybrid_content is not None
+    assert hybrid_content.answer.contexts is not None
+    assert hybrid_content.answer.contexts[0].text == TEXTS[1]
     embedder.fails = True
     assert preview_question(version, _call("library")).reply.reason.startswith("bad_request")
 
 
-def test_a_corpus_is_imported_indexed_and_evaluated_by_command(tmp_path: Path) -> None:
+def test_corpus_is_imported_indexed_and_evaluated_by_command(tmp_path: Path) -> None:
     project = make_project()
     folder = tmp_path / "handbook"
     (folder / "rules").mkdir(parents=True)
@@ -193,11 +193,11 @@ def test_a_corpus_is_imported_indexed_and_evaluated_by_command(tmp_path: Path) -
     (folder / "library.html").write_text("<p>The library opens at nine.</p>")
     (folder / "logo.png").write_bytes(b"x")
     (folder / ".hidden.txt").write_text("secret")
-    said, noted = io.StringIO(), io.StringIO()
-    call_command("import_corpus", str(folder), "--format", "json", stdout=said, stderr=noted)
-    made = json.loads(said.getvalue())
-    assert (made["name"], made["version"], made["documents"], made["chunks"]) == ("handbook", 1, 2, 2)
-    assert "logo.png" in noted.getvalue()
+    output, messages = io.StringIO(), io.StringIO()
+    call_command("import_corpus", str(folder), "--format", "json", stdout=output, stderr=messages)
+    summary = json.loads(output.getvalue())
+    assert (summary["name"], summary["version"], summary["documents"], summary["chunks"]) == ("handbook", 1, 2, 2)
+    assert "logo.png" in messages.getvalue()
     corpus = Corpus.objects.get()
     ids = dict(corpus.chunks.values_list("document__external_id", "chunk_id"))
     questions = tmp_path / "q.json"
@@ -228,20 +228,20 @@ def test_a_corpus_is_imported_indexed_and_evaluated_by_command(tmp_path: Path) -
     with translation.override("en"):
         sheets = {sheet.title: sheet for sheet in results_sheets(make_report(run))}
     assert not {"Overall score", "Answers that pass", "Answering and abstaining"} & set(sheets)
-    measured = {row[0] for row in sheets["Metrics"].rows}
-    assert "mrr" in measured, measured
+    metric_names = {row[0] for row in sheets["Metrics"].rows}
+    assert "mrr" in metric_names, metric_names
     assert "overall" not in sheets["Categories"].header
-    assert not {"keyword_coverage", "correctness", "faithfulness"} & {*measured, *sheets["Categories"].header}
+    assert not {"keyword_coverage", "correctness", "faithfulness"} & {*metric_names, *sheets["Categories"].header}
 
 
-def test_a_folder_is_imported_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_folder_is_imported_entirely_or_not_at_all(tmp_path: Path) -> None:
     make_project()
     (tmp_path / "a.txt").write_text("Fine.")
     (tmp_path / "b.pdf").write_bytes(b"broken")
-    wrong = io.StringIO()
+    errors = io.StringIO()
     with pytest.raises(CommandError, match="1 problem"):
-        call_command("import_corpus", str(tmp_path), stdout=io.StringIO(), stderr=wrong)
-    assert wrong.getvalue().startswith("b.pdf")
+        call_command("import_corpus", str(tmp_path), stdout=io.StringIO(), stderr=errors)
+    assert errors.getvalue().startswith("b.pdf")
     assert not Corpus.objects.exists()
     with pytest.raises(CommandError):
         call_command("import_corpus", str(tmp_path), "--characters", "5", stdout=io.StringIO())

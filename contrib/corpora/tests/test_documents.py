@@ -1,4 +1,4 @@
-"""Documents of a corpus from files, friendly and hostile."""
+"""Documents of a corpus from valid and hostile files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from contrib.corpora.documents import MEDIA_BY_ENDING, SourceDocument, read_documents
 from evaluation.core.errors import InvalidFile
-from tests.examples import examples
+from tests.examples import max_examples
 
 DOCX_XML = """<?xml version="1.0" encoding="UTF-8"?>
 <w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>
@@ -25,12 +25,12 @@ DOCX_XML = """<?xml version="1.0" encoding="UTF-8"?>
 </w:body></w:document>"""
 
 
-def docx(xml: str = DOCX_XML, part: str = "word/document.xml") -> bytes:
+def docx(xml: str = DOCX_XML, member_name: str = "word/document.xml") -> bytes:
     """A Word document with this body."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(part, xml)
-    return made.getvalue()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member_name, xml)
+    return buffer.getvalue()
 
 
 def pdf(text: str = "A leave may last 15 days.", password: str = "") -> bytes:
@@ -47,58 +47,57 @@ def pdf(text: str = "A leave may last 15 days.", password: str = "") -> bytes:
     page[NameObject("/Contents")] = writer._add_object(stream)
     if password:
         writer.encrypt(password, algorithm="RC4-128")
-    made = io.BytesIO()
-    writer.write(made)
-    return made.getvalue()
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
 
 
-def one(data: bytes, name: str) -> SourceDocument:
-    """The only document of a file."""
-    (found,) = read_documents(data, name)
-    return found
+def only_document(data: bytes, name: str) -> SourceDocument:
+    (document,) = read_documents(data, name)
+    return document
 
 
-def code(data: bytes, name: str, **limits: int) -> str:
-    """What a file is refused for."""
-    with pytest.raises(InvalidFile) as refused:
+def refusal_code(data: bytes, name: str, **limits: int) -> str:
+    """Code of the problem that the file is refused for."""
+    with pytest.raises(InvalidFile) as error:
         read_documents(data, name, **limits)
-    return refused.value.problems[0].code
+    return error.value.problems[0].code
 
 
 def test_text_and_markdown() -> None:
-    found = one(b"# Leave \r\n\r\n\r\n\r\nIt lasts.\x00 ", "a/leave.md")
-    assert (found.id, found.title, found.media, found.text) == (
+    document = only_document(b"# Leave \r\n\r\n\r\n\r\nIt lasts.\x00 ", "a/leave.md")
+    assert (document.id, document.title, document.media, document.text) == (
         "a/leave.md",
         "Leave",
         "markdown",
         "# Leave\n\nIt lasts.",
     )
-    assert one("휴가는 15일이다.".encode("cp949"), "휴가.txt").text == "휴가는 15일이다."
+    assert only_document("휴가는 15일이다.".encode("cp949"), "휴가.txt").text == "휴가는 15일이다."
 
 
-def test_of_html_only_what_is_read_remains() -> None:
+def test_html_keeps_readable_text_only() -> None:
     source = (
         "<html><head><title>Leave &amp; pay</title><style>p {}</style></head><body onload='x()'>"
         "<script>alert(1)</script><h1>Leave</h1><p>It lasts\n 15 days<br>or <b>less</b>.</p>"
         "<table><tr><td>a</td><td>b</td></tr></table>"
         "<!-- no --><svg><text>pic</text></svg><p>&lt;b&gt;</p></body></html>"
     )
-    found = one(source.encode(), "leave.html")
-    assert found.title == "Leave & pay"
-    assert found.text == "Leave\n\nIt lasts 15 days\nor less.\n\na | b\n\n<b>"
+    document = only_document(source.encode(), "leave.html")
+    assert document.title == "Leave & pay"
+    assert document.text == "Leave\n\nIt lasts 15 days\nor less.\n\na | b\n\n<b>"
 
 
 def test_word_documents() -> None:
-    found = one(docx(), "leave.docx")
-    assert found.title == "휴가 규정"
-    assert found.text == "휴가 규정\n\nA leave may last 15 days.\n\nCell"
+    document = only_document(docx(), "leave.docx")
+    assert document.title == "휴가 규정"
+    assert document.text == "휴가 규정\n\nA leave may last 15 days.\n\nCell"
 
 
 def test_pdf() -> None:
-    assert one(pdf(), "leave.pdf").text == "A leave may last 15 days."
+    assert only_document(pdf(), "leave.pdf").text == "A leave may last 15 days."
 
 
-def test_records_are_chunks_and_those_of_one_source_one_document() -> None:
+def test_records_are_chunks_and_one_source_is_one_document() -> None:
     rows = [
         {"chunk_id": "a-1", "source": "a", "text": "One.", "title": "A", "page": 3},
         {"chunk_id": "b-1", "source": "b", "text": "Two."},
@@ -119,12 +118,12 @@ def test_autorag_parquet() -> None:
         {"doc_id": "d1", "contents": "One.", "path": "x.pdf", "metadata": {"prev_id": None, "next_id": "d2"}},
         {"doc_id": "d2", "contents": "Two.", "path": "x.pdf", "metadata": {"prev_id": "d1", "next_id": None}},
     ]
-    made = io.BytesIO()
-    parquet.write_table(pyarrow.Table.from_pylist(rows), made)
-    found = one(made.getvalue(), "corpus.parquet")
-    assert (found.id, found.text) == ("x.pdf", "One.\n\nTwo.")
-    assert found.passages is not None
-    assert [p.id for p in found.passages] == ["d1", "d2"]
+    buffer = io.BytesIO()
+    parquet.write_table(pyarrow.Table.from_pylist(rows), buffer)
+    document = only_document(buffer.getvalue(), "corpus.parquet")
+    assert (document.id, document.text) == ("x.pdf", "One.\n\nTwo.")
+    assert document.passages is not None
+    assert [p.id for p in document.passages] == ["d1", "d2"]
 
 
 BOMB = "<w:document xmlns:w='w'>" + " " * 3_000_000 + "</w:document>"
@@ -145,7 +144,7 @@ ENTITIES = '<!DOCTYPE a [<!ENTITY b "bbbb">]><w:document xmlns:w="w">&b;</w:docu
         (pdf(""), "a.pdf", "pdf_without_text"),
         (b"no zip", "a.docx", "docx_broken"),
         (docx()[:-40], "a.docx", "docx_broken"),
-        (docx(part="else.xml"), "a.docx", "docx_broken"),
+        (docx(member_name="else.xml"), "a.docx", "docx_broken"),
         (docx("<w:document"), "a.docx", "docx_broken"),
         (docx(ENTITIES), "a.docx", "docx_entities"),
         (docx("<a>" * 300 + "</a>" * 300), "a.docx", "too_deep"),
@@ -154,22 +153,22 @@ ENTITIES = '<!DOCTYPE a [<!ENTITY b "bbbb">]><w:document xmlns:w="w">&b;</w:docu
         (b"PAR1 broken", "a.parquet", "columnar_broken"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_reason(data: bytes, name: str, expected: str) -> None:
-    assert code(data, name) == expected
+def test_unreadable_file_is_refused_with_its_reason(data: bytes, name: str, expected: str) -> None:
+    assert refusal_code(data, name) == expected
 
 
 def test_sizes_have_limits() -> None:
-    assert code(b"x" * 1001, "a.txt", max_bytes=1000) == "file_too_large"
+    assert refusal_code(b"x" * 1001, "a.txt", max_bytes=1000) == "file_too_large"
     bomb = docx(BOMB)
     assert len(bomb) < 20_000
-    assert code(bomb, "a.docx", max_bytes=20_000) == "docx_too_large"
+    assert refusal_code(bomb, "a.docx", max_bytes=20_000) == "docx_too_large"
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=max_examples(60), deadline=None)
 @given(st.sampled_from(sorted(set(MEDIA_BY_ENDING) - {"pdf"})), st.binary(max_size=300))
-def test_any_bytes_are_documents_or_a_list_of_problems(suffix: str, data: bytes) -> None:
+def test_any_bytes_are_documents_or_problems(suffix: str, data: bytes) -> None:
     try:
-        found = read_documents(data, f"a.{suffix}")
+        documents = read_documents(data, f"a.{suffix}")
     except InvalidFile:
         return
-    assert all(document.text and "\x00" not in document.text for document in found)
+    assert all(document.text and "\x00" not in document.text for document in documents)

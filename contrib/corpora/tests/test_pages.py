@@ -1,4 +1,4 @@
-"""The pages of corpora, and the passages that the core looks up."""
+"""Corpus pages, and passages in the search of the core."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def _client(project: Project, role: Role = Role.EVALUATOR) -> Client:
 
 
 def _upload(client: Client, project: Project, *files: tuple[str, bytes], name: str = "handbook") -> object:
-    sent = [SimpleUploadedFile(one, content) for one, content in files]
+    uploads = [SimpleUploadedFile(file_name, content) for file_name, content in files]
     return client.post(
         reverse("corpus-upload"),
-        {"project": project.pk, "name": name, "documents": sent, "characters": 100, "overlap": 0},
+        {"project": project.pk, "name": name, "documents": uploads, "characters": 100, "overlap": 0},
         follow=True,
     )
 
@@ -46,13 +46,13 @@ def test_documents_are_uploaded_read_and_searched() -> None:
     page = _upload(client, project, LEAVE, HOSTILE).content.decode()  # type: ignore[attr-defined]
     corpus = Corpus.objects.get()
     assert "Imported as handbook v1: 2 document(s) in 2 chunk(s)." in page
-    found = client.get(reverse("corpus", args=[corpus.pk]), {"q": "onerror"}).content.decode()
-    assert "&lt;img src=x onerror=alert(1)&gt;" in found
-    assert "<img src=x" not in found
+    search_page = client.get(reverse("corpus", args=[corpus.pk]), {"q": "onerror"}).content.decode()
+    assert "&lt;img src=x onerror=alert(1)&gt;" in search_page
+    assert "<img src=x" not in search_page
     assert "No chunk shares a word" in client.get(reverse("corpus", args=[corpus.pk]), {"q": "zebra"}).content.decode()
-    next_one = _upload(client, project, LEAVE).content.decode()  # type: ignore[attr-defined]
-    assert "What differs from handbook v1" in next_one
-    assert "− x.html" in next_one
+    second_page = _upload(client, project, LEAVE).content.decode()  # type: ignore[attr-defined]
+    assert "What differs from handbook v1" in second_page
+    assert "− x.html" in second_page
     assert "handbook" in client.get(reverse("corpus-list")).content.decode()
 
 
@@ -68,7 +68,7 @@ def test_every_problem_of_every_file_is_shown_and_nothing_is_stored() -> None:
     assert _upload(client, project, LEAVE, name="a\u202eb").status_code == 400  # type: ignore[attr-defined]
 
 
-def test_coverage_counts_the_newest_questions_that_name_each_chunk() -> None:
+def test_coverage_counts_the_newest_questions_of_each_chunk() -> None:
     project = make_project()
     documents = [SourceDocument("a", "One. Two.\n\nThree."), SourceDocument("b", "Four.")]
     corpus = import_corpus(project, "c", documents, by=None).corpus
@@ -78,50 +78,52 @@ def test_coverage_counts_the_newest_questions_that_name_each_chunk() -> None:
         for n, ids in enumerate(((first,), (first, "elsewhere"), ()), 1)
     ]
     make_question_set(project, specs=specs)
-    found = corpus_coverage(corpus)
-    assert (found.chunks, found.covered) == (2, 1)
-    assert [one.question_counts for one in found.documents] == [(2,), (0,)]
-    (asked,) = found.sets
-    assert (asked.questions, asked.naming_questions, asked.unknown_ids) == (3, 2, 1)
+    coverage = corpus_coverage(corpus)
+    assert (coverage.chunks, coverage.covered) == (2, 1)
+    assert [document_row.question_counts for document_row in coverage.documents] == [(2,), (0,)]
+    (set_coverage,) = coverage.sets
+    assert (set_coverage.questions, set_coverage.naming_questions, set_coverage.unknown_ids) == (3, 2, 1)
     page = _client(project, Role.VIEWER).get(reverse("corpus", args=[corpus.pk])).content.decode()
     assert "Questions name 1 of 2 chunks" in page
     document = _client(project).get(reverse("corpus-document", args=[corpus.documents.get(external_id="a").pk]))
     assert "2 questions name it" in document.content.decode()
 
 
-def test_the_map_joins_chunks_of_long_documents() -> None:
+def test_map_joins_chunks_of_long_documents() -> None:
     assert [cell.shade for cell in coverage_map([0, 1, 3, 4]).cells] == [0, 1, 2, 3]
-    long = coverage_map([0] * 1200 + [9])
-    assert (long.per_cell, len(long.cells), long.cells[-1].shade) == (3, 401, 3)
+    long_map = coverage_map([0] * 1200 + [9])
+    assert (long_map.per_cell, len(long_map.cells), long_map.cells[-1].shade) == (3, 401, 3)
 
 
-def _found(world: World, person: str, words: str) -> str:
-    return world.client(person).get(reverse("search"), {"q": words}).content.decode()
+def _search_page(world: World, role: str, query: str) -> str:
+    return world.client(role).get(reverse("search"), {"q": query}).content.decode()
 
 
 @pytest.mark.both_databases
-def test_passages_of_the_newest_version_of_a_corpus_are_found() -> None:
+def test_search_finds_passages_of_the_newest_corpus_version() -> None:
     world = make_world()
-    words = "Leave is asked for a week before."
-    old = import_corpus(world.project, "rules", [SourceDocument("old", f"{words} By letter.")], by=None).corpus
-    new = import_corpus(world.project, "rules", [SourceDocument("new", f"{words} By mail.")], by=None).corpus
-    was, now = (reverse("corpus-document", args=[one.documents.get().pk]) for one in (old, new))
-    page = _found(world, "viewer", "LEAVE is asked for")
-    assert f'href="{now}#chunk-0"' in page
-    assert was not in page
+    passage = "Leave is asked for a week before."
+    old_corpus = import_corpus(world.project, "rules", [SourceDocument("old", f"{passage} By letter.")], by=None).corpus
+    new_corpus = import_corpus(world.project, "rules", [SourceDocument("new", f"{passage} By mail.")], by=None).corpus
+    old_path, new_path = (
+        reverse("corpus-document", args=[corpus.documents.get().pk]) for corpus in (old_corpus, new_corpus)
+    )
+    page = _search_page(world, "viewer", "LEAVE is asked for")
+    assert f'href="{new_path}#chunk-0"' in page
+    assert old_path not in page
     assert "rules v2" in page
-    assert now not in _found(world, "stranger", "Leave is asked for")
-    assert "No passage has these words." in _found(world, "viewer", "leave is  never asked for")
+    assert new_path not in _search_page(world, "stranger", "Leave is asked for")
+    assert "No passage has these words." in _search_page(world, "viewer", "leave is  never asked for")
 
 
-def test_a_question_that_repeats_its_passage_is_found_by_the_newest_version_of_a_corpus() -> None:
+def test_leak_check_uses_the_newest_corpus_version() -> None:
     project = make_project()
     passage = "Whoever is ill for more than three days hands in a certificate of a physician within the week."
-    old = import_corpus(project, "c", [SourceDocument("a", f"{passage} By letter.")], by=None).corpus.chunks.get()
-    new = import_corpus(project, "c", [SourceDocument("a", f"{passage} By mail.")], by=None).corpus.chunks.get()
+    old_chunk = import_corpus(project, "c", [SourceDocument("a", f"{passage} By letter.")], by=None).corpus.chunks.get()
+    new_chunk = import_corpus(project, "c", [SourceDocument("a", f"{passage} By mail.")], by=None).corpus.chunks.get()
     text = "Is paid who hands in a certificate of a physician within the week?"
     specs = [
         question_spec(n, text=text, category="single_hop").model_copy(update={"ground_truth_chunk_ids": (id_,)})
-        for n, id_ in enumerate((old.chunk_id, new.chunk_id, "elsewhere"), 1)
+        for n, id_ in enumerate((old_chunk.chunk_id, new_chunk.chunk_id, "elsewhere"), 1)
     ]
     assert [spec.id for spec, _ in set_quality(make_question_set(project, specs=specs)).leaks] == ["q2"]

@@ -46,7 +46,7 @@ def test_texts_without_a_word_can_be_indexed() -> None:
     assert list(WordIndex(["...", "!"]).scores("cat")) == [0, 0]
 
 
-def test_of_equal_scores_the_first_stand_first() -> None:
+def test_equal_scores_keep_their_order() -> None:
     assert [hit.index for hit in top_hits(np.array([1, 2, 1, 2, 0], np.float32), 3)] == [1, 3, 0]
     assert [hit.index for hit in top_hits(np.array([1, 2], np.float32), 5)] == [1, 0]
 
@@ -57,18 +57,18 @@ def test_vectors_are_compared_by_cosine() -> None:
 
 
 def test_reciprocal_ranks_are_summed() -> None:
-    one, other = [PassageHit(7, 3.0), PassageHit(5, 2.0)], [PassageHit(5, 0.9), PassageHit(1, 0.8)]
+    word_hits, vector_hits = [PassageHit(7, 3.0), PassageHit(5, 2.0)], [PassageHit(5, 0.9), PassageHit(1, 0.8)]
     # 5: 1/62 + 1/61, 7: 1/61, 1: 1/62
-    assert fuse_rankings([one, other], 2) == [
+    assert fuse_rankings([word_hits, vector_hits], 2) == [
         PassageHit(5, pytest.approx(1 / 62 + 1 / 61)),
         PassageHit(7, pytest.approx(1 / 61)),
     ]
-    words, vectors = WordIndex(["cat", "dog"]), VectorIndex(np.eye(2, dtype=np.float32))
+    word_index, vector_index = WordIndex(["cat", "dog"]), VectorIndex(np.eye(2, dtype=np.float32))
     vector = np.array([0, 1], np.float32)
-    hits = rank_passages(Retriever.BOTH, 2, words=words, vectors=vectors, text="cat", vector=vector)
+    hits = rank_passages(Retriever.BOTH, 2, words=word_index, vectors=vector_index, text="cat", vector=vector)
     assert [(hit.index, hit.score) for hit in hits] == [(0, pytest.approx(1 / 61 + 1 / 62)), (1, pytest.approx(1 / 61))]
     with pytest.raises(ValueError):
-        rank_passages(Retriever.VECTORS, 2, words=words, vectors=None, text="cat", vector=None)
+        rank_passages(Retriever.VECTORS, 2, words=word_index, vectors=None, text="cat", vector=None)
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""Chunks are spans of the text that end behind sentences."""
+"""Splitting: chunks are spans of the text that end after sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from contrib.corpora.splitting import Splitting, split, split_sentences
 
 
-def _said(text: str) -> list[str]:
+def _sentences(text: str) -> list[str]:
     return [text[s.start : s.end] for s in split_sentences(text)]
 
 
@@ -34,8 +34,8 @@ def _said(text: str) -> list[str]:
         (" \n ", []),
     ],
 )
-def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[str]) -> None:
-    assert _said(text) == expected
+def test_sentence_boundaries(text: str, expected: list[str]) -> None:
+    assert _sentences(text) == expected
 
 
 def test_a_chunk_takes_sentences_while_they_fit() -> None:
@@ -45,7 +45,7 @@ def test_a_chunk_takes_sentences_while_they_fit() -> None:
     assert [text[a:b].count("says") for a, b in split(text, Splitting(characters=100, overlap=1))] == [3, 3, 3, 3, 2]
 
 
-def test_past_half_its_length_a_chunk_ends_before_a_paragraph() -> None:
+def test_chunk_past_half_its_length_ends_at_a_paragraph() -> None:
     text = "A" * 60 + ".\n\nShort one. Another."
     assert [text[a:b] for a, b in split(text, Splitting(characters=100))] == ["A" * 60 + ".", "Short one. Another."]
     text = "A" * 40 + ".\n\nShort one. Another."
@@ -53,12 +53,10 @@ def test_past_half_its_length_a_chunk_ends_before_a_paragraph() -> None:
 
 
 @given(st.text(st.sampled_from("ab. !?\n가다나0#-“”\"'"), max_size=600), st.integers(100, 300), st.integers(0, 5))
-def test_chunks_hold_every_character_that_is_no_space_and_none_is_too_long(
-    text: str, characters: int, overlap: int
-) -> None:
+def test_chunks_cover_all_visible_characters_within_the_limit(text: str, characters: int, overlap: int) -> None:
     spans = split(text, Splitting(characters=characters, overlap=overlap))
-    covered = {place for start, end in spans for place in range(start, end)}
-    assert all(place in covered for place, character in enumerate(text) if not character.isspace())
+    covered = {position for start, end in spans for position in range(start, end)}
+    assert all(position in covered for position, character in enumerate(text) if not character.isspace())
     assert all(0 < end - start <= characters for start, end in spans)
     assert all(text[start:end] == text[start:end].strip() for start, end in spans)
     assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(spans))

@@ -1,5 +1,6 @@
-"""Fills a fresh database with a corpus and a model that writes, for the fault lane: ``python -m
-contrib.generation.tests.prepare_faults URL``."""
+"""Fill a fresh database with a corpus and a writing model, for the fault tests:
+
+``python -m contrib.generation.tests.prepare_faults URL``."""
 
 # ruff: noqa: E402 -- the imports need Django set up
 from __future__ import annotations
@@ -18,7 +19,7 @@ from evaluation.models import Endpoint, Project
 
 
 def main(base_url: str) -> None:
-    """The only project with the corpus ``house en`` and the judge ``remote``."""
+    """Create the only project, with the corpus ``house en`` and the judge ``remote``."""
     project = Project.objects.get()
     corpus_of(project)
     endpoint = Endpoint.objects.create(name="local", base_url=base_url, max_concurrency=8)

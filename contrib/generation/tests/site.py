@@ -34,21 +34,21 @@ RULES = {
 
 
 def drafted_question(corpus: Corpus, judge: JudgeVersion) -> DraftQuestion:
-    """The only question of a generation that has ended, about a corpus's first passage; made where there is none."""
+    """The only question of a finished generation about the first passage of a corpus, created when missing."""
     about = {"corpus": corpus, "judge_version": judge, "name": "asked"}
     sizes = {"language": "en", "kinds": ["single_hop"], "passages": 1, "per_passage": 1, "seed": 0, "writer": "w"}
-    generation, made = Generation.objects.get_or_create(**about, defaults=sizes)
-    if made:
+    generation, created = Generation.objects.get_or_create(**about, defaults=sizes)
+    if created:
         GenerationResult.objects.create(generation=generation, outcome="done")
-        written = {"question": "How many books?", "answer": "Ten.", "keywords": ["ten"], "required_info": []}
-        question = read_question(written, KINDS["single_hop"], [corpus.chunks.earliest("position").chunk_id])
+        raw_question = {"question": "How many books?", "answer": "Ten.", "keywords": ["ten"], "required_info": []}
+        question = read_question(raw_question, KINDS["single_hop"], [corpus.chunks.earliest("position").chunk_id])
         content = question.model_dump(mode="json", exclude={"id"})
         DraftQuestion.objects.create(generation=generation, position=0, kind="single_hop", content=content)
     return generation.drafts.earliest("position")
 
 
 def draft_of(world: World) -> DraftQuestion:
-    """Return a generated question with all it hangs on, made when it is first needed."""
+    """Return a generated question with its corpus and judge, created when first needed."""
     text = "A library lends ten books for fourteen days to everybody who lives in the town and has a card."
     corpus = import_corpus(world.project, "town", [SourceDocument("library.txt", text)], by=None).corpus
     return drafted_question(corpus, world.run.judges.get().judge_version)

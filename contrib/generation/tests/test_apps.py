@@ -7,7 +7,7 @@ from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 
 
-def test_a_site_without_corpora_does_not_start_with_generated_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_site_without_corpora_refuses_generated_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     config = apps.get_app_config("generation")
     monkeypatch.setattr(apps, "is_installed", lambda name: name != "contrib.corpora")
     with pytest.raises(ImproperlyConfigured, match=r"contrib\.generation needs contrib\.corpora"):

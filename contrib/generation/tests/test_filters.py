@@ -1,4 +1,4 @@
-"""What takes a written question out before anybody sees it, each filter by a planted bad one and a good one."""
+"""Filters of written questions, each with a planted bad question and a good one."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SINGLE, PAIR, NEGATIVE = KINDS["single_hop"], KINDS["multi_hop_2"], KINDS["negat
 def question(
     text: str, answer: str = "Ten books.", keywords: tuple[str, ...] = ("ten",), kind: QuestionKind = SINGLE
 ) -> QuestionSpec:
-    written = {"question": text, "answer": answer, "keywords": list(keywords), "required_info": ["ten books"]}
-    return read_question(written, kind, ["a"])
+    raw_question = {"question": text, "answer": answer, "keywords": list(keywords), "required_info": ["ten books"]}
+    return read_question(raw_question, kind, ["a"])
 
 
 GOOD = question("How many volumes may a student borrow at once?")
@@ -44,7 +44,7 @@ def test_a_question_is_read_with_its_kind_passages_and_mark() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "leaked_words"),
     [
         ("According to the passage, how many books may a student borrow?", "the passage"),
         ("What does this text say of lending?", "this text"),
@@ -53,51 +53,50 @@ def test_a_question_is_read_with_its_kind_passages_and_mark() -> None:
         ("The library lends ten books for fourteen days to whom?", "thelibrarylends"),
     ],
 )
-def test_a_question_that_gives_itself_away_is_out(text: str, words: str) -> None:
+def test_question_that_reveals_its_answer_is_removed(text: str, leaked_words: str) -> None:
     keywords = ("undergraduates",) if text.startswith("The library") else ("ten",)
-    found = filter_without_calls(one := question(text, keywords=keywords), [PASSAGE], [], None)
-    assert found
-    assert found.reason == Filter.LEAKED
-    assert find_leak(one, [PASSAGE]).casefold().startswith(words.casefold()[:8])
+    removal = filter_without_calls(spec := question(text, keywords=keywords), [PASSAGE], [], None)
+    assert removal
+    assert removal.reason == Filter.LEAKED
+    assert find_leak(spec, [PASSAGE]).casefold().startswith(leaked_words.casefold()[:8])
 
 
-def test_a_korean_question_in_other_words_stays() -> None:
-    asked = question(
-        "도서관에서 대학생 한 명이 한 번에 대출할 수 있는 책은 모두 몇 권인가요?", "10책입니다.", ("10책",)
-    )
-    assert filter_without_calls(asked, [KOREAN], [question("교직원은 며칠 동안 빌리나요?")], (3.0, 1.5)) is None
+def test_korean_question_in_other_words_is_kept() -> None:
+    spec = question("도서관에서 대학생 한 명이 한 번에 대출할 수 있는 책은 모두 몇 권인가요?", "10책입니다.", ("10책",))
+    assert filter_without_calls(spec, [KOREAN], [question("교직원은 며칠 동안 빌리나요?")], (3.0, 1.5)) is None
 
 
-def test_what_has_no_question_or_no_answer_is_out() -> None:
-    for bad in (question(""), question("Tell me of books."), question("Why?", answer=" "), question("a?" * 400)):
-        found = filter_without_calls(bad, [PASSAGE], [], None)
-        assert found
-        assert found.reason == Filter.NO_QUESTION
+def test_question_without_question_or_answer_is_removed() -> None:
+    for spec in (question(""), question("Tell me of books."), question("Why?", answer=" "), question("a?" * 400)):
+        removal = filter_without_calls(spec, [PASSAGE], [], None)
+        assert removal
+        assert removal.reason == Filter.NO_QUESTION
 
 
-def test_what_another_asks_already_is_out() -> None:
-    found = filter_without_calls(GOOD, [PASSAGE], [question("How many volumes may students borrow at once?")], None)
-    assert found
-    assert (found.reason, found.detail["of"]) == (
+def test_duplicate_question_is_removed() -> None:
+    removal = filter_without_calls(GOOD, [PASSAGE], [question("How many volumes may students borrow at once?")], None)
+    assert removal
+    assert (removal.reason, removal.detail["of"]) == (
         Filter.DUPLICATE,
         "How many volumes may students borrow at once?",
     )
     assert filter_without_calls(GOOD, [PASSAGE], [question("For how long may staff keep a book?")], None) is None
-    other = GOOD.model_copy(update={"group": "b", "references": ("Thirty.",)})
-    assert filter_without_calls(GOOD, [PASSAGE], [other], None) is None
+    other_spec = GOOD.model_copy(update={"group": "b", "references": ("Thirty.",)})
+    assert filter_without_calls(GOOD, [PASSAGE], [other_spec], None) is None
 
 
 @pytest.mark.parametrize(
-    ("scores", "out"), [((6.0, 2.0), True), ((5.9, 2.0), False), ((0.0, 0.0), False), ((2.0, 0.0), True), (None, False)]
+    ("scores", "is_removed"),
+    [((6.0, 2.0), True), ((5.9, 2.0), False), ((0.0, 0.0), False), ((2.0, 0.0), True), (None, False)],
 )
-def test_what_its_words_alone_find_is_out(scores: tuple[float, float] | None, out: bool) -> None:
-    found = filter_without_calls(GOOD, [PASSAGE], [], scores)
-    assert (found is not None and found.reason == Filter.TRIVIAL) == out
+def test_question_found_by_its_words_alone_is_removed(scores: tuple[float, float] | None, is_removed: bool) -> None:
+    removal = filter_without_calls(GOOD, [PASSAGE], [], scores)
+    assert (removal is not None and removal.reason == Filter.TRIVIAL) == is_removed
 
 
 # Own passages are at places 1 (and 2); what the model said of five.
 @pytest.mark.parametrize(
-    ("kind", "own", "answerable", "needed", "alone", "out"),
+    ("kind", "own", "answerable", "needed", "alone", "expected_filter"),
     [
         (SINGLE, {1}, True, {1}, {1}, None),
         (SINGLE, {1}, True, {1}, {1, 3}, Filter.ELSEWHERE),
@@ -113,22 +112,22 @@ def test_what_its_words_alone_find_is_out(scores: tuple[float, float] | None, ou
         (NEGATIVE, {1}, True, {3}, {3}, Filter.ELSEWHERE),
     ],
 )
-def test_where_it_is_answered_decides(
-    kind: QuestionKind, own: set[int], answerable: bool, needed: set[int], alone: set[int], out: str | None
+def test_answering_passages_decide(
+    kind: QuestionKind, own: set[int], answerable: bool, needed: set[int], alone: set[int], expected_filter: str | None
 ) -> None:
-    found = filter_by_passages(GOOD, kind, AnsweringPassages(answerable, frozenset(needed), frozenset(alone)), own)
-    assert (found.reason if found else None) == out
+    removal = filter_by_passages(GOOD, kind, AnsweringPassages(answerable, frozenset(needed), frozenset(alone)), own)
+    assert (removal.reason if removal else None) == expected_filter
 
 
-def test_what_a_model_knows_by_heart_is_out_where_it_says_every_keyword() -> None:
-    two = question("How many books, and for how long?", keywords=("ten", "fourteen days"))
-    assert filter_known(two, True, "Ten books for fourteen days") is not None
-    assert filter_known(two, True, "Ten books for a month") is None
-    assert filter_known(two, False, "Ten books for fourteen days") is None
+def test_question_known_by_heart_is_removed() -> None:
+    spec = question("How many books, and for how long?", keywords=("ten", "fourteen days"))
+    assert filter_known(spec, True, "Ten books for fourteen days") is not None
+    assert filter_known(spec, True, "Ten books for a month") is None
+    assert filter_known(spec, False, "Ten books for fourteen days") is None
     assert filter_known(question("Which?", keywords=()), True, "anything") is None
 
 
 @given(st.text(), st.text())
-def test_likeness_is_a_share_that_does_not_mind_the_order(one: str, other: str) -> None:
-    assert 0 <= trigram_similarity(one, other) == trigram_similarity(other, one) <= 1
-    assert trigram_similarity(one, one) == 1
+def test_trigram_similarity_is_a_symmetric_share(left: str, right: str) -> None:
+    assert 0 <= trigram_similarity(left, right) == trigram_similarity(right, left) <= 1
+    assert trigram_similarity(left, left) == 1

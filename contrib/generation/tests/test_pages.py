@@ -1,4 +1,4 @@
-"""Pages of generated questions: their queries do not grow, and hostile texts of a model stay text."""
+"""Pages of generated questions: query counts do not grow, and hostile model texts stay text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.django_db
 HOSTILE = "<script>alert(1)</script> {{ x }} How many?"
 
 
-def more(world: World, positions: range) -> None:
-    """Further questions like the one that is there, every other one accepted."""
+def add_questions(world: World, positions: range) -> None:
+    """Add questions like the existing one, every other one accepted."""
     first = draft_of(world)
     for number in positions:
         content = {**first.content, "text": HOSTILE}
@@ -33,18 +33,18 @@ def test_queries_do_not_grow_with_questions(client: Client, django_assert_max_nu
     world = make_world()
     client.force_login(world.people["lead"])
     address = reverse(name, args=[draft_of(world).generation_id] if name == "generation" else [])
-    more(world, range(1, 3))
+    add_questions(world, range(1, 3))
     client.get(address)
-    with django_assert_max_num_queries(25) as few:
+    with django_assert_max_num_queries(25) as few_queries:
         client.get(address)
-    more(world, range(3, 11))
-    with django_assert_max_num_queries(25) as many:
+    add_questions(world, range(3, 11))
+    with django_assert_max_num_queries(25) as many_queries:
         page = client.get(address)
-    assert len(many) == len(few)
+    assert len(many_queries) == len(few_queries)
     assert "<script>alert" not in page.content.decode()
 
 
-def test_a_reader_sees_no_button_and_a_lead_does(client: Client) -> None:
+def test_only_a_lead_sees_the_decision_form(client: Client) -> None:
     world = make_world()
     address = reverse("generation", args=[draft_of(world).generation_id])
     client.force_login(world.people["evaluator"])

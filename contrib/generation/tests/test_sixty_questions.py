@@ -1,5 +1,5 @@
-"""Sixty questions over the demo's corpus in each language: written, filtered, decided on by forms, made a set, and
-evaluated with the reference system. The model remembers from which passage it made a question."""
+"""Sixty questions over the demo corpus in each language: written, filtered, decided by forms, made a set, and evaluated
+with the reference system."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from evaluation.models import Endpoint, QuestionSet, Run, Score
 from evaluation.systems.services import save_system
 from tests.factories import make_project, make_user
 from tests.judge_server import JudgeServer
-from tests.judge_server.actions import completion, fitting
-from tests.judge_server.received import Received
+from tests.judge_server.actions import completion, valid_reply
+from tests.judge_server.received import ReceivedRequest
 
 pytestmark = pytest.mark.django_db
 CORPUS = Path(review.management.demo.__file__).parent / "corpus.jsonl"
@@ -50,44 +50,51 @@ ASKS = {
 }
 
 
-class Remembering:
-    """A model whose replies follow from what it wrote: a good question of each passage, and by turns one that nothing
-    answers and one that names its passage."""
+class ScriptedWriter:
+    """A model that writes a good question for each passage, and by turns an unanswerable one and one that names its
+    passage."""
 
     def __init__(self, texts: list[str]) -> None:
         self.common = Counter(word for text in texts for word in set(content_tokens(text)))
         self.numbers = {text: number for number, text in enumerate(texts)}
-        self.made: dict[str, str] = {}
+        self.text_by_question: dict[str, str] = {}
 
-    async def __call__(self, request: Received, http: web.Request) -> web.StreamResponse:
+    async def __call__(self, request: ReceivedRequest, http: web.Request) -> web.StreamResponse:
         if request.is_preflight:
-            return await fitting()(request, http)
-        return web.json_response(completion(request, json.dumps(self.said(request.block)), as_asked=True))
+            return await valid_reply()(request, http)
+        return web.json_response(completion(request, json.dumps(self.reply(request.block)), as_asked=True))
 
-    def said(self, block: dict[str, Any]) -> dict[str, Any]:
+    def reply(self, block: dict[str, Any]) -> dict[str, Any]:
         if "count" in block:
-            return {"questions": self.written(block["passages"][0]["text"], block["language"])}
+            return {"questions": self.write_questions(block["passages"][0]["text"], block["language"])}
         if "passages" in block:
-            own = [one["number"] for one in block["passages"] if one["text"] == self.made.get(block["question"])]
+            own = [
+                passage["number"]
+                for passage in block["passages"]
+                if passage["text"] == self.text_by_question.get(block["question"])
+            ]
             return {"answerable": bool(own), "needed": own, "alone": own}
         return {"known": False, "answer": ""}
 
-    def written(self, text: str, language: str) -> list[dict[str, Any]]:
-        good, lost, leaked = ASKS["ko" if language == "Korean" else "en"]
-        words = sorted(set(content_tokens(text)), key=lambda one: (-self.common[one], one))
+    def write_questions(self, text: str, language: str) -> list[dict[str, Any]]:
+        good_template, lost_template, leaked_template = ASKS["ko" if language == "Korean" else "en"]
+        tokens = sorted(set(content_tokens(text)), key=lambda token: (-self.common[token], token))
         first = re.split(r"(?<=[.다])\s", text)[0][:200]
         number = self.numbers[text]
-        asked = [good.format(number, words[0]), good.format(f"{number}-{words[2]}", words[1])]
-        self.made |= dict.fromkeys(asked, text)
-        bad = (lost if number % 2 else leaked).format(number, words[0])
+        good_questions = [
+            good_template.format(number, tokens[0]),
+            good_template.format(f"{number}-{tokens[2]}", tokens[1]),
+        ]
+        self.text_by_question |= dict.fromkeys(good_questions, text)
+        bad_question = (lost_template if number % 2 else leaked_template).format(number, tokens[0])
         return [
             {
                 "question": question,
-                "answer": f"{number} {place}: {first}",
+                "answer": f"{number} {position}: {first}",
                 "keywords": [first[:12]],
                 "required_info": [],
             }
-            for place, question in enumerate([*asked, bad])
+            for position, question in enumerate([*good_questions, bad_question])
         ]
 
 
@@ -97,23 +104,23 @@ def server() -> Iterator[JudgeServer]:
         yield running
 
 
-def written(language: str, server: JudgeServer, settings: Any) -> Generation:
-    """A generation over the demo's corpus that has ended; of every three questions the last is a planted bad one."""
+def run_generation(language: str, server: JudgeServer, settings: Any) -> Generation:
+    """Return a finished generation over the demo corpus; every third question is a planted bad one."""
     settings.CONCORD_JUDGE_ORIGINS = [server.origin]
     project = make_project()
     corpus = import_corpus(project, "demo", read_documents(CORPUS.read_bytes(), CORPUS.name), by=None).corpus
-    server.behave(Remembering(list(corpus.chunks.values_list("text", flat=True))))
+    server.behave(ScriptedWriter(list(corpus.chunks.values_list("text", flat=True))))
     endpoint = Endpoint.objects.create(name="local", base_url=server.base_url)
     judge = save_judge(project, "writer", endpoint, model="writer-1", language="en")
-    wanted = GenerationSpec("asked", language, ("single_hop",), passages=60, per_passage=3, seed=5)
-    generation = open_generation(corpus, judge, wanted, by=None)
+    spec = GenerationSpec("asked", language, ("single_hop",), passages=60, per_passage=3, seed=5)
+    generation = open_generation(corpus, judge, spec, by=None)
     while not process_generation(generation):
         pass
     return generation
 
 
-def evaluated(generation: Generation) -> None:
-    """The set of sixty questions is there, and the reference system is evaluated with it."""
+def assert_evaluated(generation: Generation) -> None:
+    """Check the set of sixty questions, and evaluate the reference system with it."""
     questions = QuestionSet.objects.get(name="asked")
     assert questions.questions.count() == 60
     corpus = generation.corpus
@@ -124,27 +131,27 @@ def evaluated(generation: Generation) -> None:
     assert run.state == Run.State.COMPLETED
     scored = Score.objects.filter(run=run, metric__name="recall_at_k", status="scored")
     assert scored.count() == 60
-    assert any(one.value for one in scored)
+    assert any(score.value for score in scored)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["ko", "en"])
-def test_sixty_questions_become_a_set_that_is_evaluated(
+def test_sixty_questions_become_an_evaluated_set(
     language: str, server: JudgeServer, settings: Any, client: Client
 ) -> None:
-    generation = written(language, server, settings)
+    generation = run_generation(language, server, settings)
     planted = [draft for draft in generation.drafts.all() if draft.position % 3 == 2]
     assert len(planted) > 50
     assert {draft.removed_by for draft in planted} == {Filter.NOT_ANSWERABLE, Filter.LEAKED}
     assert overview(generation).waiting >= 60
     client.force_login(make_user(Role.LEAD, generation.corpus.project))
     first, seventh = (client.get(reverse("generation", args=[generation.pk]), {"page": page}) for page in (1, 7))
-    asked = [{row.draft.pk for row in one.context["page"].rows} for one in (first, seventh)]
-    assert [len(one) for one in asked] == [10, 10]
-    assert not asked[0] & asked[1]
+    draft_ids = [{row.draft.pk for row in entry.context["page"].rows} for entry in (first, seventh)]
+    assert [len(entry) for entry in draft_ids] == [10, 10]
+    assert not draft_ids[0] & draft_ids[1]
     assert (seventh.context["page"].back, first.context["page"].back) == ("?show=waiting&page=6", "")
     assert "/?show=waiting&amp;page=7" in seventh.content.decode()  # a decision leads back to here
     for draft in generation.drafts.filter(removed_by="")[:60]:
         client.post(reverse("draft-decide", args=[draft.pk]), {"verb": "accepted"})
     client.post(reverse("generation-set", args=[generation.pk]))
-    evaluated(generation)
+    assert_evaluated(generation)

@@ -1,8 +1,7 @@
-"""BERTScore and sentence vectors against the authors' package and PyTorch, computed anew.
+"""BERTScore and sentence vectors compared with the authors' package and PyTorch.
 
-They weigh over a gigabyte, so neither running nor testing installs them: ``make crosscheck`` does, in an environment of
-its own. Elsewhere this is skipped, and ``test_bert_score.py`` compares with the figures that were found here.
-"""
+These packages weigh over a gigabyte, so only ``make crosscheck`` installs them, in its own environment. Without them
+this file is skipped, and ``test_bert_score.py`` compares with the figures that were computed here."""
 
 from __future__ import annotations
 
@@ -24,19 +23,23 @@ bert_score = pytest.importorskip("bert_score", reason="bert-score is installed b
 def test_precision_recall_and_f1_agree_on_every_layer(tmp_path: Path, layer: int) -> None:
     folder = tiny_model(tmp_path / "tiny")
     scorer = bert_score.BERTScorer(model_type=str(folder), num_layers=layer, idf=False, device="cpu")
-    said, expected = zip(*PAIRS, strict=True)
-    theirs = [tuple(row) for row in zip(*(t.tolist() for t in scorer.score(said, expected, batch_size=1)), strict=True)]
+    candidates, expected = zip(*PAIRS, strict=True)
+    package_figures = [
+        tuple(row) for row in zip(*(t.tolist() for t in scorer.score(candidates, expected, batch_size=1)), strict=True)
+    ]
     model = local_model(str(folder))
     pairs = [match_tokens(*model.tokens(pair, layer)) for pair in PAIRS]
-    for pair, package, kept in zip(pairs, theirs, FIGURES[layer], strict=True):
+    for pair, package, stored_figures in zip(pairs, package_figures, FIGURES[layer], strict=True):
         assert (pair.precision, pair.recall, pair.f1) == pytest.approx(package, abs=CLOSE)
-        assert package == pytest.approx(kept, abs=CLOSE)
+        assert package == pytest.approx(stored_figures, abs=CLOSE)
 
 
 def test_sentence_vectors_agree_with_mean_pooling_in_pytorch(tmp_path: Path) -> None:
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
     folder = str(tiny_model(tmp_path / "tiny"))
-    tokenizer, bert = (made.from_pretrained(folder) for made in (transformers.AutoTokenizer, transformers.AutoModel))
+    tokenizer, bert = (
+        loader.from_pretrained(folder) for loader in (transformers.AutoTokenizer, transformers.AutoModel)
+    )
     for text in (text for pair in PAIRS for text in pair):
         with torch.no_grad():
             states = bert.eval()(**tokenizer([text], return_tensors="pt")).last_hidden_state[0]

@@ -1,4 +1,4 @@
-"""A model from a folder: read once, known by its content, refused where it is none."""
+"""Local embedding model from a folder: read once, identified by its content, refused when invalid."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     return tiny_model(tmp_path / "tiny")
 
 
-def test_sentences_are_what_pytorch_makes_of_the_same_weights(folder: Path) -> None:
+def test_sentence_vectors_equal_those_of_pytorch(folder: Path) -> None:
     model = local_model(str(folder))
     for text, expected in FROM_PYTORCH.items():
         (vector,) = model.sentences([text])
@@ -35,28 +35,28 @@ def test_sentences_are_what_pytorch_makes_of_the_same_weights(folder: Path) -> N
         assert np.linalg.norm(vector) == pytest.approx(1.0)
 
 
-def test_a_texts_vector_does_not_depend_on_the_others_of_its_call(folder: Path) -> None:
+def test_vector_of_a_text_does_not_depend_on_the_batch(folder: Path) -> None:
     model = local_model(str(folder))
-    together = model.sentences(TEXTS)
-    alone = [model.sentences([text])[0] for text in TEXTS]
-    assert [cosine(a, b) for a, b in zip(together, alone, strict=True)] == pytest.approx([1.0] * 3)
+    batch_vectors = model.sentences(TEXTS)
+    single_vectors = [model.sentences([text])[0] for text in TEXTS]
+    assert [cosine(a, b) for a, b in zip(batch_vectors, single_vectors, strict=True)] == pytest.approx([1.0] * 3)
 
 
 @pytest.mark.parametrize("prefix", ["bert.", "model."])
 def test_weights_may_carry_a_prefix(tmp_path: Path, prefix: str) -> None:
-    plain, named = tiny_model(tmp_path / "plain"), tiny_model(tmp_path / "named", prefix=prefix)
-    assert (LocalModel(plain).sentences(TEXTS)[0] == LocalModel(named).sentences(TEXTS)[0]).all()
+    plain_folder, prefixed_folder = tiny_model(tmp_path / "plain"), tiny_model(tmp_path / "named", prefix=prefix)
+    assert (LocalModel(plain_folder).sentences(TEXTS)[0] == LocalModel(prefixed_folder).sentences(TEXTS)[0]).all()
 
 
-def test_an_embedder_says_which_model_it_is_and_calls_nobody(folder: Path) -> None:
+def test_embedder_names_its_model_and_makes_no_calls(folder: Path) -> None:
     model = local_model(str(folder))
     with model as embedder:
-        made = embedder.embed(TEXTS)
-        assert (made.outcome, len(made.vectors), made.free) == ("ok", 3, True)
+        result = embedder.embed(TEXTS)
+        assert (result.outcome, len(result.vectors), result.free) == ("ok", 3, True)
         assert dict(embedder.provenance) == {"kind": "local", "model": "tiny", "sha256": model.digest, "tokens": 256}
 
 
-def test_korean_is_refused_unless_the_vocabulary_holds_it(tmp_path: Path) -> None:
+def test_korean_is_refused_unless_the_vocabulary_has_it(tmp_path: Path) -> None:
     syllables = [chr(ord("가") + n) for n in range(600)]
     english = local_model(str(tiny_model(tmp_path / "en")))
     korean = local_model(str(tiny_model(tmp_path / "ko", words=[*WORDS, *syllables])))
@@ -71,17 +71,17 @@ def test_other_weights_are_another_model(folder: Path, tmp_path: Path) -> None:
     assert layer_count(folder) == LAYERS
 
 
-def test_a_folder_that_holds_no_model_is_refused_with_what_is_missing(folder: Path) -> None:
+def test_folder_without_a_model_is_refused_with_the_reason(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
-    for read in (LocalModel, model_digest):
-        with pytest.raises(DomainError) as refused:
-            read(folder)
-        assert refused.value.code == "local_model_unreadable"
+    for load in (LocalModel, model_digest):
+        with pytest.raises(DomainError) as error:
+            load(folder)
+        assert error.value.code == "local_model_unreadable"
 
 
 def test_another_architecture_is_refused(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "roberta"}))
-    with pytest.raises(DomainError) as refused:
+    with pytest.raises(DomainError) as error:
         LocalModel(folder)
-    assert refused.value.params["detail"] == "roberta"
+    assert error.value.params["detail"] == "roberta"

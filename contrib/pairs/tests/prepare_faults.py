@@ -18,15 +18,15 @@ from tests.factories import make_project
 
 
 def main(count: int, base_url: str) -> int:
-    """The id of a comparison of so many pairs, to be judged by ``remote`` at ``base_url``."""
-    made = PairSet.objects.create(project=make_project(), name="pairs")
+    """Return the id of a comparison of ``count`` pairs, to be judged by ``remote`` at ``base_url``."""
+    pair_set = PairSet.objects.create(project=make_project(), name="pairs")
     Pair.objects.bulk_create(
-        Pair(pair_set=made, external_id=f"p{n}", position=n, question_text=f"Question {n}?", text_a="a", text_b="b")
+        Pair(pair_set=pair_set, external_id=f"p{n}", position=n, question_text=f"Question {n}?", text_a="a", text_b="b")
         for n in range(1, count + 1)
     )
     endpoint = Endpoint.objects.create(name="local", base_url=base_url, max_concurrency=8)
-    save_judge(made.project, "remote", endpoint, model="test-model", language="en")
-    return made.pk
+    save_judge(pair_set.project, "remote", endpoint, model="test-model", language="en")
+    return pair_set.pk
 
 
 if __name__ == "__main__":

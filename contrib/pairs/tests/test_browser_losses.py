@@ -10,7 +10,7 @@ from django.contrib.sessions.models import Session
 from contrib.pairs.models import Preference
 from contrib.pairs.tests.site import make_pair_set
 from tests.factories import make_project, make_user
-from tests.pages.browser import visit
+from tests.pages.browser import open_window
 from tests.pages.conftest import browser, worker_browser
 from tests.pages.test_browser_losses import log_in
 
@@ -22,7 +22,7 @@ def test_a_preference_survives_a_session_that_ends(browser: Any, live_server: An
     project = make_project()
     me = make_user("reviewer", project)
     pairs = make_pair_set(project, me)
-    with visit(browser, live_server.url, me) as window:
+    with open_window(browser, live_server.url, me) as window:
         window.open(f"/pairs/{pairs.pk}/rate/")
         window.page.keyboard.press("4")
         window.page.fill("#reason", "B names its source")

@@ -1,4 +1,4 @@
-"""The comparison that the demo loads."""
+"""Comparison of the demo."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAIRS = Path(PREFERENCES_FILE).parent
 
 @pytest.mark.django_db
 @pytest.mark.slow
-def test_the_comparison_is_rated_in_part_judged_whole_and_loaded_once(settings: Any) -> None:
+def test_demo_comparison_is_partly_rated_fully_judged_and_loaded_once(settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
     project = demo_project()
     create_demo_users(project)
@@ -34,18 +34,18 @@ def test_the_comparison_is_rated_in_part_judged_whole_and_loaded_once(settings: 
     # single-02 .5, two-hop-07 1, single-05 -1.5, three-hop-02 2, single-04 0, agg-01 1, three-hop-05 2, agg-04 0,
     # two-hop-01 1, inf-04 2, two-hop-02 2, neg-05 2: 12 / 12
     assert figures.experts.mean == pytest.approx(1.0)
-    (judged,) = figures.judges.values()
-    assert judged.n == 12
+    (judge_figures,) = figures.judges.values()
+    assert judge_figures.n == 12
     assert Preference.objects.filter(by_judge=False).count() == 17
-    people = ("reviewer1", "reviewer2", "lead")
-    waiting = {name: load_open_work(User.objects.get(username=name)).todos for name in people}
-    left = {name: {(one.name, one.count) for one in found} for name, found in waiting.items()}
-    assert left == {"reviewer1": {(DEMO_NAME, 4)}, "reviewer2": {(DEMO_NAME, 3)}, "lead": set()}
+    usernames = ("reviewer1", "reviewer2", "lead")
+    waiting = {name: load_open_work(User.objects.get(username=name)).todos for name in usernames}
+    open_counts = {name: {(todo.name, todo.count) for todo in found} for name, found in waiting.items()}
+    assert open_counts == {"reviewer1": {(DEMO_NAME, 4)}, "reviewer2": {(DEMO_NAME, 3)}, "lead": set()}
 
 
-def test_preferences_come_with_a_pair_of_their_own_and_follow_the_faults() -> None:
-    seen = [(row["question_id"], row["reviewer"]) for row in records("preferences.jsonl", PAIRS)]
-    assert len(seen) == len(set(seen))
+def test_preferences_are_unique_and_follow_the_faults() -> None:
+    rated_pairs = [(row["question_id"], row["reviewer"]) for row in records("preferences.jsonl", PAIRS)]
+    assert len(rated_pairs) == len(set(rated_pairs))
     for row in records("preferences.jsonl", PAIRS):
         assert row["reviewer"] in {"reviewer1", "reviewer2"}
         vector, graph = ("demo_fault" in answers(name)[row["question_id"]] for name in ("demo-vector", "demo-graph"))

@@ -1,5 +1,5 @@
-"""A comparison of pairs whose process is killed again and again ends with each pair once, paid for once but for the
-calls that died."""
+"""Repeated kills of a comparison's process: each pair is compared once, and paid once except for the calls that
+died."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ COMMAND = ("manage.py", "judge_pairs", "pairs", "--judge", "remote")
 
 def test_kills_leave_every_pair_compared_exactly_once(site: Site, judge: JudgeServer) -> None:
     site.python("-m", "contrib.pairs.tests.prepare_faults", str(PAIRS), judge.base_url)
-    for killed in range(1, 4):
+    for kills in range(1, 4):
         process = site.start(*COMMAND)
-        wait_for_calls(judge, 120 * killed)
+        wait_for_calls(judge, 120 * kills)
         kill(process.pid)
         process.wait()
         time.sleep(5)  # longer than the dead process's lease
     assert "pairs compared" in site.python(*COMMAND)
-    counted = "SELECT COUNT(*), COUNT(DISTINCT pair_id), COUNT(value) FROM pairs_preference"
-    assert site.rows(counted) == [(PAIRS, PAIRS, PAIRS)]
+    count_sql = "SELECT COUNT(*), COUNT(DISTINCT pair_id), COUNT(value) FROM pairs_preference"
+    assert site.rows(count_sql) == [(PAIRS, PAIRS, PAIRS)]
     ((attempts, replies),) = site.rows(
         "SELECT COUNT(*), COUNT(r.id) FROM pairs_pairattempt a LEFT JOIN pairs_pairreply r ON r.attempt_id = a.id"
     )

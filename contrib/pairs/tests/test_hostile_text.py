@@ -1,4 +1,4 @@
-"""Texts of a comparison, its pairs and its preferences are only ever text."""
+"""Hostile texts of comparisons, pairs and preferences stay text."""
 
 from __future__ import annotations
 
@@ -6,28 +6,31 @@ import pytest
 from django.urls import reverse
 
 from contrib.pairs.models import Pair, PairMember, PairSet
-from tests.pages.test_hostile_text import ALL, CORPUS
-from tests.pages.test_hostile_text_of_reviewers import inert, world
+from tests.pages.test_hostile_text import ALL_HOSTILE_TEXT, CORPUS
+from tests.pages.test_hostile_text_of_reviewers import inert_page, world
 from tests.pages.world import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 __all__ = ["world"]
 
 
-def test_pairs_and_what_was_said_of_them_stay_text(world: World) -> None:
-    found = PairSet.objects.create(project=world.project, name=CORPUS[0], guideline=ALL, seed=1)
-    for person in ("member", "lead"):
-        PairMember.objects.create(pair_set=found, reviewer=world.people[person])
+def test_pairs_and_preferences_stay_text(world: World) -> None:
+    pair_set = PairSet.objects.create(project=world.project, name=CORPUS[0], guideline=ALL_HOSTILE_TEXT, seed=1)
+    for role in ("member", "lead"):
+        PairMember.objects.create(pair_set=pair_set, reviewer=world.people[role])
     pair = Pair.objects.create(
-        pair_set=found, external_id=CORPUS[1], position=1, question_text=ALL, reference=ALL,
-        system_a=CORPUS[0], system_b=CORPUS[1], text_a=ALL, text_b=ALL,
+        pair_set=pair_set, external_id=CORPUS[1], position=1, question_text=ALL_HOSTILE_TEXT,
+        reference=ALL_HOSTILE_TEXT,
+        system_a=CORPUS[0], system_b=CORPUS[1], text_a=ALL_HOSTILE_TEXT, text_b=ALL_HOSTILE_TEXT,
     )  # fmt: skip
-    for person in ("member", "lead"):
-        inert(world, person, reverse("pair-list"))
-        assert "onerror" in inert(world, person, reverse("pairs-rate", args=[found.pk]))
-    prefer = reverse("pairs-prefer", args=[found.pk])
-    inert(world, "member", prefer, pair=str(pair.pk), value=ALL, reason=ALL)
-    inert(world, "member", prefer, pair=str(pair.pk), value="1", reason=ALL[:4000])
-    assert "onerror" in inert(world, "member", f"{reverse('pairs-rate', args=[found.pk])}?pair={pair.pk}")
-    inert(world, "lead", reverse("pairs", args=[found.pk]))
-    inert(world, "lead", reverse("pair-new"), run_a=str(world.run.pk), name=ALL, guideline=ALL)
+    for role in ("member", "lead"):
+        inert_page(world, role, reverse("pair-list"))
+        assert "onerror" in inert_page(world, role, reverse("pairs-rate", args=[pair_set.pk]))
+    prefer = reverse("pairs-prefer", args=[pair_set.pk])
+    inert_page(world, "member", prefer, pair=str(pair.pk), value=ALL_HOSTILE_TEXT, reason=ALL_HOSTILE_TEXT)
+    inert_page(world, "member", prefer, pair=str(pair.pk), value="1", reason=ALL_HOSTILE_TEXT[:4000])
+    assert "onerror" in inert_page(world, "member", f"{reverse('pairs-rate', args=[pair_set.pk])}?pair={pair.pk}")
+    inert_page(world, "lead", reverse("pairs", args=[pair_set.pk]))
+    inert_page(
+        world, "lead", reverse("pair-new"), run_a=str(world.run.pk), name=ALL_HOSTILE_TEXT, guideline=ALL_HOSTILE_TEXT
+    )

@@ -1,4 +1,4 @@
-"""A judge's preference of both orders: by hand, and blind to the order."""
+"""Preference of a judge over both orders: joined by hand, and independent of the order."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from evaluation.network.outcomes import Outcome
     ],
 )
 def test_orders_are_joined(forward: float, backward: float, value: float, *, disagree: bool) -> None:
-    both = join_orders(Result.scored(forward), Result.scored(backward))
-    assert (both.value, both.failure, both.disagree) == (value, "", disagree)
+    joined = join_orders(Result.scored(forward), Result.scored(backward))
+    assert (joined.value, joined.failure, joined.disagree) == (value, "", disagree)
 
 
-def test_one_failed_order_is_no_preference() -> None:
-    both = join_orders(Result.scored(2), Result.failed("parse"))
-    assert (both.value, both.failure) == (None, "parse")
+def test_failed_order_gives_no_preference() -> None:
+    joined = join_orders(Result.scored(2), Result.failed("parse"))
+    assert (joined.value, joined.failure) == (None, "parse")
 
 
 @given(st.integers(-2, 2), st.integers(-2, 2))
-def test_swapping_the_answers_turns_the_preference_around(forward: int, backward: int) -> None:
-    one = join_orders(Result.scored(forward), Result.scored(backward))
-    other = join_orders(Result.scored(backward), Result.scored(forward))
-    assert one.value is not None
-    assert other.value is not None
-    assert one.value == -other.value
+def test_swapping_the_answers_negates_the_preference(forward: int, backward: int) -> None:
+    joined = join_orders(Result.scored(forward), Result.scored(backward))
+    joined_reversed = join_orders(Result.scored(backward), Result.scored(forward))
+    assert joined.value is not None
+    assert joined_reversed.value is not None
+    assert joined.value == -joined_reversed.value
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
@@ -55,11 +55,11 @@ def test_every_label_of_the_rubric_has_a_value_and_no_other(language: str) -> No
     rubric = shipped_rubric("pairwise", language)
     assert [label.label for label in rubric.metric("preference").labels] == list(PREFERENCE_VALUES)
     for value, label in enumerate(PREFERENCE_VALUES, start=-2):
-        heard = ParsedReply(Outcome.OK, {"preference": {"reason": "r", "label": label}})
-        read = read_preference(rubric, heard)
-        assert (read.value, read.reason) == (value, "r")
-    off = ParsedReply(Outcome.OK, {"preference": {"reason": "r", "label": "A"}})
-    assert read_preference(rubric, off).reason == "scale"
+        reply = ParsedReply(Outcome.OK, {"preference": {"reason": "r", "label": label}})
+        preference = read_preference(rubric, reply)
+        assert (preference.value, preference.reason) == (value, "r")
+    invalid_reply = ParsedReply(Outcome.OK, {"preference": {"reason": "r", "label": "A"}})
+    assert read_preference(rubric, invalid_reply).reason == "scale"
 
 
 def test_hostile_text_stays_one_json_value_and_no_system_is_named() -> None:
@@ -71,10 +71,13 @@ def test_hostile_text_stays_one_json_value_and_no_system_is_named() -> None:
     assert "reference" not in ask.blocks
 
 
-def test_the_baseline_prefers_what_shares_words_with_the_expected_answer() -> None:
+def test_baseline_prefers_shared_words_with_the_expected_answer() -> None:
     question = QuestionSpec(id="1", category="", text="Capital?", references=("The capital of Korea is Seoul",))
-    right, wrong = "The capital of Korea is Seoul", "No idea about rivers"
-    assert baseline_preference(question, wrong, right).value == 2
-    assert baseline_preference(question, right, wrong).value == -2
-    assert baseline_preference(question, right, right).value == 0
-    assert baseline_preference(QuestionSpec(id="1", category="", text="?"), right, wrong).reason == "no_reference"
+    right_answer, wrong_answer = "The capital of Korea is Seoul", "No idea about rivers"
+    assert baseline_preference(question, wrong_answer, right_answer).value == 2
+    assert baseline_preference(question, right_answer, wrong_answer).value == -2
+    assert baseline_preference(question, right_answer, right_answer).value == 0
+    assert (
+        baseline_preference(QuestionSpec(id="1", category="", text="?"), right_answer, wrong_answer).reason
+        == "no_reference"
+    )

@@ -1,4 +1,4 @@
-"""Practice items are only ever text, whatever their authors wrote."""
+"""Hostile practice items stay text."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from django.urls import reverse
 
 from contrib.practice.items import ExpectedRating, Passage, practice_items
 from evaluation.core.metric_specs import Bilingual
-from tests.pages.test_hostile_text import ALL, CORPUS
-from tests.pages.test_hostile_text_of_criteria import inert, reviewed
+from tests.pages.test_hostile_text import ALL_HOSTILE_TEXT, CORPUS
+from tests.pages.test_hostile_text_of_criteria import inert_page, reviewed_run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def test_practice_items_stay_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = Bilingual(en=ALL, ko=ALL)
+    hostile_text = Bilingual(en=ALL_HOSTILE_TEXT, ko=ALL_HOSTILE_TEXT)
     hostile = [
-        one.model_copy(
+        item.model_copy(
             update={
-                **dict.fromkeys(("question", "answer", "expected", "advice"), both),
-                "passages": (Passage(source=both, text=both),),
-                "ratings": {name: ExpectedRating(level=3, why=both) for name in one.ratings},
+                **dict.fromkeys(("question", "answer", "expected", "advice"), hostile_text),
+                "passages": (Passage(source=hostile_text, text=hostile_text),),
+                "ratings": {name: ExpectedRating(level=3, why=hostile_text) for name in item.ratings},
             }
         )
-        for one in practice_items()
+        for item in practice_items()
     ]
     monkeypatch.setattr("contrib.practice.views.practice_items", lambda: tuple(hostile))
-    world = reviewed(CORPUS[:4])
+    world = reviewed_run(CORPUS[:4])
     path = reverse("practice-example", args=[1])
-    assert "onerror" in inert(world, "member", path)
-    said = {f"value:{name}": "5" for name in hostile[0].ratings}
-    assert "onerror" in inert(world, "member", path, **said)
-    inert(world, "member", reverse("practice"))
+    assert "onerror" in inert_page(world, "member", path)
+    form = {f"value:{name}": "5" for name in hostile[0].ratings}
+    assert "onerror" in inert_page(world, "member", path, **form)
+    inert_page(world, "member", reverse("practice"))

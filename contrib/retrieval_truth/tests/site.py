@@ -39,8 +39,8 @@ NO_PAGES = {"truth-export": "a file"}
 def repair_of(world: World) -> RetrievalRepair:
     """Return a repair with one passage that the member has not rated, made when it is first needed."""
     about = {"project": world.project, "question_set": world.question_set, "k": 5, "size": 1, "seed": 7}
-    repair, new = RetrievalRepair.objects.get_or_create(name="r1", defaults=about)
-    if new:
+    repair, created = RetrievalRepair.objects.get_or_create(name="r1", defaults=about)
+    if created:
         RepairMember.objects.create(repair=repair, reviewer=world.people["member"])
         RepairSystem.objects.create(repair=repair, run=world.run, position=0, name="alpha")
         PooledPassage.objects.create(

@@ -1,4 +1,4 @@
-"""Repairs in the browser and over REST: made by a lead, rated blind by who is named, read by leads."""
+"""Repairs in the browser and over REST: created by a lead, rated blind by named reviewers, read by leads."""
 
 from __future__ import annotations
 
@@ -22,80 +22,80 @@ pytestmark = pytest.mark.django_db
 QUERIES = {"truth": 12, "truth-rate": 9, "truth-list": 6}  # however many passages and ratings there are
 
 
-def browser(person: User) -> Client:
+def browser(user: User) -> Client:
     client = Client()
-    client.force_login(person)
+    client.force_login(user)
     return client
 
 
-def lead_of(found: RetrievalRepair) -> User:
-    return make_user(Role.LEAD, found.project)
+def lead_of(label_repair: RetrievalRepair) -> User:
+    return make_user(Role.LEAD, label_repair.project)
 
 
-def test_a_lead_makes_a_repair_in_the_browser() -> None:
+def test_lead_creates_a_repair_in_the_browser() -> None:
     a, b = two_runs()
     lead, expert = make_user(Role.LEAD, a.project), make_user(Role.REVIEWER, a.project)
     client, address = browser(lead), reverse("truth-new")
     form = client.get(f"{address}?run={a.pk}").content.decode()
     assert f'value="{b.pk}"' in form
-    given = {"run": a.pk, "runs": [b.pk], "name": "Round 1", "size": 25, "k": 5, "reviewers": [expert.pk]}
-    assert client.post(address, given | {"size": 0}).status_code == 200
+    form_data = {"run": a.pk, "runs": [b.pk], "name": "Round 1", "size": 25, "k": 5, "reviewers": [expert.pk]}
+    assert client.post(address, form_data | {"size": 0}).status_code == 200
     assert not RetrievalRepair.objects.exists()
-    made = client.post(address, given)
-    found = RetrievalRepair.objects.get()
-    assert made.url == reverse("truth", args=[found.pk])
-    assert (found.k, found.size, found.passages.filter(sampled=True).count()) == (5, 25, 25)
-    again = client.post(address, given)
-    assert "There is a repair named" in again.content.decode()
+    response = client.post(address, form_data)
+    label_repair = RetrievalRepair.objects.get()
+    assert response.url == reverse("truth", args=[label_repair.pk])
+    assert (label_repair.k, label_repair.size, label_repair.passages.filter(sampled=True).count()) == (5, 25, 25)
+    repeated = client.post(address, form_data)
+    assert "There is a repair named" in repeated.content.decode()
 
 
-def test_a_reviewer_sees_question_and_passage_alone() -> None:
-    found = repair()
-    (expert,) = members(found)
+def test_reviewer_sees_question_and_passage_only() -> None:
+    label_repair = repair()
+    (expert,) = members(label_repair)
     client = browser(expert)
-    assert client.get(reverse("truth", args=[found.pk])).url == reverse("truth-rate", args=[found.pk])
-    page = client.get(reverse("truth-rate", args=[found.pk])).content.decode()
-    card = next_card(found, expert)
+    assert client.get(reverse("truth", args=[label_repair.pk])).url == reverse("truth-rate", args=[label_repair.pk])
+    page = client.get(reverse("truth-rate", args=[label_repair.pk])).content.decode()
+    card = next_card(label_repair, expert)
     assert card is not None
     assert card.passage.text in page
     assert card.question in page
-    for hidden in ("System A", "System B", "q1-", "guess", "probability"):
-        assert hidden not in page.replace(card.passage.text, "")
+    for secret in ("System A", "System B", "q1-", "guess", "probability"):
+        assert secret not in page.replace(card.passage.text, "")
     assert "0 of 40 rated" in page
 
 
-def test_a_grade_is_stored_and_the_next_passage_comes() -> None:
-    found = repair(size=2)
-    (expert,) = members(found)
-    client, save = browser(expert), reverse("truth-save", args=[found.pk])
-    card = next_card(found, expert)
+def test_grade_is_stored_and_the_next_passage_is_shown() -> None:
+    label_repair = repair(size=2)
+    (expert,) = members(label_repair)
+    client, save = browser(expert), reverse("truth-save", args=[label_repair.pk])
+    card = next_card(label_repair, expert)
     assert card is not None
-    refused = client.post(save, {"passage": card.passage.pk, "reason": "why"})
-    assert refused.status_code == 400
-    assert 'role="alert"' in refused.content.decode()
-    assert ">why</textarea>" in refused.content.decode()
-    said = {"passage": card.passage.pk, "value": "partly", "reason": "half\r\nof it", "seconds": "3.5"}
-    assert client.post(save, said).url == reverse("truth-rate", args=[found.pk])
-    stored = PassageRating.objects.get()
-    assert (stored.grade, stored.reason, stored.seconds, stored.rater) == ("partly", "half\nof it", 3.5, expert)
-    page = client.get(reverse("truth-rate", args=[found.pk])).content.decode()
+    response = client.post(save, {"passage": card.passage.pk, "reason": "why"})
+    assert response.status_code == 400
+    assert 'role="alert"' in response.content.decode()
+    assert ">why</textarea>" in response.content.decode()
+    form = {"passage": card.passage.pk, "value": "partly", "reason": "half\r\nof it", "seconds": "3.5"}
+    assert client.post(save, form).url == reverse("truth-rate", args=[label_repair.pk])
+    rating = PassageRating.objects.get()
+    assert (rating.grade, rating.reason, rating.seconds, rating.rater) == ("partly", "half\nof it", 3.5, expert)
+    page = client.get(reverse("truth-rate", args=[label_repair.pk])).content.decode()
     assert "1 of 2 rated" in page
     assert f"?passage={card.passage.pk}" in page
-    rate_all(found, expert)
-    assert "No passage is left" in client.get(reverse("truth-rate", args=[found.pk])).content.decode()
-    browser(lead_of(found)).post(reverse("truth-close", args=[found.pk]))
-    assert client.post(save, said | {"value": "not"}).status_code == 409
+    rate_all(label_repair, expert)
+    assert "No passage is left" in client.get(reverse("truth-rate", args=[label_repair.pk])).content.decode()
+    browser(lead_of(label_repair)).post(reverse("truth-close", args=[label_repair.pk]))
+    assert client.post(save, form | {"value": "not"}).status_code == 409
     assert PassageRating.objects.count() == 2
 
 
-def test_the_page_of_a_repair_says_one_sentence_then_the_figures() -> None:
-    found = repair(size=60)
-    client = browser(lead_of(found))
-    address = reverse("truth", args=[found.pk])
+def test_repair_page_shows_one_sentence_before_the_figures() -> None:
+    label_repair = repair(size=60)
+    client = browser(lead_of(label_repair))
+    address = reverse("truth", args=[label_repair.pk])
     page = client.get(address).content.decode()
     assert "Rated so far: 0 of 60" in page
     assert "left out: 10 questions have unrated passages above the first relevant one" in page
-    rate_all(found, members(found)[0])
+    rate_all(label_repair, members(label_repair)[0])
     page = client.get(address).content.decode()
     assert "Rated 60 of 60 drawn, out of 70 passages without a label in a pool of 80." in page
     assert "By nDCG" in page
@@ -107,76 +107,76 @@ def test_the_page_of_a_repair_says_one_sentence_then_the_figures() -> None:
     assert "nDCG 기준" in korean
 
 
-def test_a_lead_accepts_the_labels_and_the_set_says_what_is_unrated() -> None:
-    found = repair(size=60)
-    client, accept = browser(lead_of(found)), reverse("truth-accept", args=[found.pk])
-    refused = client.post(accept)
-    assert "Nobody has found" in str(next(iter(get_messages(refused.wsgi_request))))
-    rate_all(found, members(found)[0])
-    made = client.post(accept)
-    page = client.get(made.url).content.decode()
+def test_accepted_labels_show_the_number_of_unrated_passages() -> None:
+    label_repair = repair(size=60)
+    client, accept = browser(lead_of(label_repair)), reverse("truth-accept", args=[label_repair.pk])
+    refusal = client.post(accept)
+    assert "Nobody has found" in str(next(iter(get_messages(refusal.wsgi_request))))
+    rate_all(label_repair, members(label_repair)[0])
+    response = client.post(accept)
+    page = client.get(response.url).content.decode()
     assert "10 passages of the pool are unrated" in page
-    assert reverse("truth", args=[found.pk]) in page
-    viewed = browser(make_user(Role.VIEWER, found.project)).get(made.url).content.decode()
+    assert reverse("truth", args=[label_repair.pk]) in page
+    viewed = browser(make_user(Role.VIEWER, label_repair.project)).get(response.url).content.decode()
     assert "10 passages of the pool are unrated" in viewed
-    assert reverse("truth", args=[found.pk]) not in viewed  # a viewer cannot open it
-    assert "took over" in client.get(reverse("truth", args=[found.pk])).content.decode()
+    assert reverse("truth", args=[label_repair.pk]) not in viewed  # a viewer cannot open it
+    assert "took over" in client.get(reverse("truth", args=[label_repair.pk])).content.decode()
 
 
-def test_a_whole_pool_leaves_no_notice() -> None:
-    found = repair(size=70)
-    rate_all(found, members(found)[0])
-    client = browser(lead_of(found))
-    made = client.post(reverse("truth-accept", args=[found.pk]))
-    assert "unrated" not in client.get(made.url).content.decode()
+def test_fully_rated_pool_has_no_notice() -> None:
+    label_repair = repair(size=70)
+    rate_all(label_repair, members(label_repair)[0])
+    client = browser(lead_of(label_repair))
+    response = client.post(reverse("truth-accept", args=[label_repair.pk]))
+    assert "unrated" not in client.get(response.url).content.decode()
 
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.slow
-def test_pages_ask_as_often_however_much_there_is(name: str) -> None:
+def test_pages_need_the_same_queries_for_any_amount(name: str) -> None:
     counts = []
-    for size, rated in ((30, 20), (70, 60)):
-        found = repair(size=size, name=f"of {size}")
-        rate_all(found, members(found)[0], most=rated)
-        client = browser(members(found)[0] if name == "truth-rate" else lead_of(found))
-        address = reverse(name, args=[] if name == "truth-list" else [found.pk])
+    for size, rating_count in ((30, 20), (70, 60)):
+        label_repair = repair(size=size, name=f"of {size}")
+        rate_all(label_repair, members(label_repair)[0], limit=rating_count)
+        client = browser(members(label_repair)[0] if name == "truth-rate" else lead_of(label_repair))
+        address = reverse(name, args=[] if name == "truth-list" else [label_repair.pk])
         client.get(address)
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as queries:
             assert client.get(address).status_code == 200
-        counts.append(len(asked))
+        counts.append(len(queries))
     assert counts == [QUERIES[name]] * 2
 
 
-def test_what_waits_for_a_reviewer_stands_on_the_start_page() -> None:
-    found = repair(size=3)
-    (expert,) = members(found)
+def test_home_page_lists_waiting_passages() -> None:
+    label_repair = repair(size=3)
+    (expert,) = members(label_repair)
     assert (
         "3 retrieved passages wait to be rated"
         in " ".join(browser(expert).get(reverse("home")).content.decode().split())
         or "retrieved passages wait to be rated" in browser(expert).get(reverse("home")).content.decode()
     )
-    rate_all(found, expert)
+    rate_all(label_repair, expert)
     assert "wait to be rated" not in browser(expert).get(reverse("home")).content.decode()
 
 
-def test_the_whole_way_over_rest() -> None:
+def test_repair_over_rest() -> None:
     a, b = two_runs()
     expert, lead = Caller(make_user(Role.REVIEWER, a.project)), Caller(make_user(Role.LEAD, a.project))
     body = {"runs": [a.pk, b.pk], "name": "by rest", "reviewers": [expert.user.username], "size": 60, "k": 5, "seed": 2}
-    made = lead.post("retrieval-repairs/", body)
-    assert made.status_code == 201
-    pk = made.json()["id"]
+    response = lead.post("retrieval-repairs/", body)
+    assert response.status_code == 201
+    pk = response.json()["id"]
     assert expert.post("retrieval-repairs/", body).status_code == 403
     for _ in range(60):
         card = expert.get(f"retrieval-repairs/{pk}/next/").json()
         assert set(card) == {"passage", "question", "text", "grade", "reason", "rated", "drawn"}
-        said = {"passage": card["passage"], "grade": grade_of(card["text"].rstrip("."))}
-        stored = expert.post(f"retrieval-repairs/{pk}/rate/", said)
-        assert stored.json()["grade"] == said["grade"]
+        rating = {"passage": card["passage"], "grade": grade_of(card["text"].rstrip("."))}
+        stored_response = expert.post(f"retrieval-repairs/{pk}/rate/", rating)
+        assert stored_response.json()["grade"] == rating["grade"]
     assert expert.get(f"retrieval-repairs/{pk}/next/").status_code == 204
     assert expert.get(f"retrieval-repairs/{pk}/figures/").status_code == 403
-    told = lead.get(f"retrieval-repairs/{pk}/figures/").json()
-    assert (told["rated"], told["target"], len(told["figures"])) == (60, "this_run", 9)
+    figures = lead.get(f"retrieval-repairs/{pk}/figures/").json()
+    assert (figures["rated"], figures["target"], len(figures["figures"])) == (60, "this_run", 9)
     assert lead.get(f"retrieval-repairs/{pk}/export/?format=json").status_code == 200
     accepted = lead.post(f"retrieval-repairs/{pk}/accept/", {}).json()
     assert accepted["unrated"] == 10

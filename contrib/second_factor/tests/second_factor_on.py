@@ -1,4 +1,4 @@
-"""Codes after the password (17.7). Run by ``test_log_ins.py`` in a process that has them."""
+"""Codes after the password. ``test_log_ins.py`` runs this file in a process with the feature enabled."""
 
 from __future__ import annotations
 
@@ -26,56 +26,56 @@ from tests.pages.markup import compact
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a good password"
-PLACES = ("/", "/runs/", "/account/", "/account/second-factor/", "/adjudication/", "/admin/", "/api/v1/runs/")
-OWN, CODE = "/account/second-factor/", "/login/code/"
+PATHS = ("/", "/runs/", "/account/", "/account/second-factor/", "/adjudication/", "/admin/", "/api/v1/runs/")
+FACTOR_PATH, CODE_PATH = "/account/second-factor/", "/login/code/"
 
 
-def code(secret: str, ahead: int = 0) -> str:
-    """What the app shows, some steps from now."""
-    return code_at(secret, int(time.time()) // 30 + ahead)
+def code(secret: str, steps: int = 0) -> str:
+    """Code of the app, ``steps`` steps from now."""
+    return code_at(secret, int(time.time()) // 30 + steps)
 
 
-def secret_of(who: User) -> str:
-    return Adapter().decrypt(Authenticator.objects.get(user=who, type="totp").data["secret"])
+def secret_of(user: User) -> str:
+    return Adapter().decrypt(Authenticator.objects.get(user=user, type="totp").data["secret"])
 
 
-def logged_in(who: User) -> Client:
-    """A browser in which the person has given the password."""
+def browser_after_password(user: User) -> Client:
+    """A browser in which the user has given the password."""
     browser = Client()
-    browser.post("/login/", {"username": who.username, "password": PASSWORD})
+    browser.post("/login/", {"username": user.username, "password": PASSWORD})
     return browser
 
 
-def set_up(browser: Client, **told: str) -> Any:
-    """Set up what the page shows; the answer."""
-    shown = browser.get(OWN).content.decode()
-    key = re.search(r"<code>([A-Z2-7 ]+)</code>", shown)
+def set_up(browser: Client, **changes: str) -> Any:
+    """Submit the setup form of the page; return the response."""
+    page = browser.get(FACTOR_PATH).content.decode()
+    key = re.search(r"<code>([A-Z2-7 ]+)</code>", page)
     fields = {"code": code(key[1].replace(" ", "")) if key else "", "password": PASSWORD}
-    return browser.post(OWN + "set-up/", fields | told)
+    return browser.post(FACTOR_PATH + "set-up/", fields | changes)
 
 
 def person_with_factor(role: Role | None = None, **fields: Any) -> tuple[User, list[str]]:
-    """Somebody with a second factor that was used long ago, and the recovery codes."""
-    who = make_user(role, **fields)
-    page = set_up(logged_in(who)).content.decode()
-    factor = Authenticator.objects.get(user=who, type="totp")
+    """A user with a second factor that was used long ago, and the recovery codes."""
+    user = make_user(role, **fields)
+    page = set_up(browser_after_password(user)).content.decode()
+    factor = Authenticator.objects.get(user=user, type="totp")
     factor.data["used"] = 1
     factor.save()
-    return who, re.findall(r"<li><code>(\d{4} \d{4})</code>", page)
+    return user, re.findall(r"<li><code>(\d{4} \d{4})</code>", page)
 
 
-def is_in(browser: Client) -> bool:
-    """Whether any place that asks for a person takes the browser for one."""
-    seen = [browser.get(place, follow=True) for place in PLACES]
-    ins = [one.request["PATH_INFO"] != "/login/" and one.status_code != 401 for one in seen]
-    assert len(set(ins)) == 1, [(place, one.status_code) for place, one in zip(PLACES, seen, strict=True)]
+def is_logged_in(browser: Client) -> bool:
+    """Return whether the pages take the browser for a logged-in user; they must agree."""
+    responses = [browser.get(path, follow=True) for path in PATHS]
+    ins = [response.request["PATH_INFO"] != "/login/" and response.status_code != 401 for response in responses]
+    assert len(set(ins)) == 1, [(path, response.status_code) for path, response in zip(PATHS, responses, strict=True)]
     return ins[0]
 
 
-def events(who: User) -> list[tuple[str, Any]]:
-    told = AuditEvent.objects.order_by("pk").values_list("verb", "object_id", "detail")
-    about = [(verb, detail) for verb, pk, detail in told if pk == str(who.pk) or detail.get("person") == who.pk]
-    return [one for one in about if one[0].startswith(("login", "second_factor"))]
+def events(user: User) -> list[tuple[str, Any]]:
+    rows = AuditEvent.objects.order_by("pk").values_list("verb", "object_id", "detail")
+    about = [(verb, detail) for verb, pk, detail in rows if pk == str(user.pk) or detail.get("person") == user.pk]
+    return [event for event in about if event[0].startswith(("login", "second_factor"))]
 
 
 @pytest.mark.parametrize(
@@ -87,288 +87,293 @@ def test_codes_are_those_of_rfc_6238(seconds: int, expected: str) -> None:
     assert code_at("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", seconds // 30) == expected
 
 
-def test_setting_up_takes_the_password_and_a_code_and_shows_the_recovery_codes_once() -> None:
-    who = make_user()
-    browser = logged_in(who)
-    page = browser.get(OWN)
+def test_setup_requires_password_and_code_and_shows_recovery_codes_once() -> None:
+    user = make_user()
+    browser = browser_after_password(user)
+    page = browser.get(FACTOR_PATH)
     secret = re.search(r"secret=([A-Z2-7]+)", page.content.decode())
     assert secret is not None
     assert "<svg" in page.content.decode()
     assert "style=" not in page.content.decode()
     assert "form-action 'self'" in page.headers["Content-Security-Policy"]
-    before = browser.session.session_key
+    initial_key = browser.session.session_key
     assert set_up(browser, password="wrong").status_code == 400
     assert set_up(browser, code="000000").status_code == 400
     assert not Authenticator.objects.exists()
-    done = set_up(browser)
-    codes = re.findall(r"<li><code>(\d{4} \d{4})</code>", done.content.decode())
+    response = set_up(browser)
+    codes = re.findall(r"<li><code>(\d{4} \d{4})</code>", response.content.decode())
     assert len(set(codes)) == 10
-    assert browser.session.session_key != before
-    assert is_in(browser)
-    later = browser.get(OWN).content.decode()
-    assert "10 recovery codes are left" in later
-    assert not [text for text in (*codes, secret[1], *(one.replace(" ", "") for one in codes)) if text in later]
-    kept = [str(one) for rows in (Authenticator, AuditEvent) for one in rows.objects.values_list()]
-    kept += [str(browser.session.items()), *(row.session_data for row in Session.objects.all())]
-    assert not [text for text in kept if secret[1] in text or codes[0].replace(" ", "") in text]
-    assert ("second_factor.set_up", {}) in events(who)
-    assert set_up(browser, code=codes[0]).headers["Location"] == OWN  # there is one
+    assert browser.session.session_key != initial_key
+    assert is_logged_in(browser)
+    later_page = browser.get(FACTOR_PATH).content.decode()
+    assert "10 recovery codes are left" in later_page
+    assert not [
+        text for text in (*codes, secret[1], *(value.replace(" ", "") for value in codes)) if text in later_page
+    ]
+    stored_texts = [str(value) for rows in (Authenticator, AuditEvent) for value in rows.objects.values_list()]
+    stored_texts += [str(browser.session.items()), *(row.session_data for row in Session.objects.all())]
+    assert not [text for text in stored_texts if secret[1] in text or codes[0].replace(" ", "") in text]
+    assert ("second_factor.set_up", {}) in events(user)
+    assert set_up(browser, code=codes[0]).headers["Location"] == FACTOR_PATH  # there is one
 
 
-def test_between_password_and_code_nobody_is_in_and_the_session_is_another_one_after() -> None:
-    who, _ = person_with_factor(Role.LEAD)
+def test_no_access_between_password_and_code_and_a_new_session_after() -> None:
+    user, _ = person_with_factor(Role.LEAD)
     browser = Client()
     browser.get("/login/")
-    there = browser.post("/login/", {"username": who.username, "password": PASSWORD, "next": "/runs/?page=2"})
-    assert there.headers["Location"] == CODE
-    assert not is_in(browser)
-    waiting = browser.session.session_key
-    assert browser.get(CODE).status_code == 200
-    assert browser.post(CODE, {"code": "000000"}).status_code == 200
-    assert not is_in(browser)
-    done = browser.post(CODE, {"code": code(secret_of(who))})
-    assert done.headers["Location"] == "/runs/?page=2"
-    assert is_in(browser)
-    assert browser.session.session_key != waiting
+    login_response = browser.post("/login/", {"username": user.username, "password": PASSWORD, "next": "/runs/?page=2"})
+    assert login_response.headers["Location"] == CODE_PATH
+    assert not is_logged_in(browser)
+    waiting_key = browser.session.session_key
+    assert browser.get(CODE_PATH).status_code == 200
+    assert browser.post(CODE_PATH, {"code": "000000"}).status_code == 200
+    assert not is_logged_in(browser)
+    final_response = browser.post(CODE_PATH, {"code": code(secret_of(user))})
+    assert final_response.headers["Location"] == "/runs/?page=2"
+    assert is_logged_in(browser)
+    assert browser.session.session_key != waiting_key
     stolen = Client()
-    stolen.cookies["sessionid"] = waiting
-    assert not is_in(stolen)
-    assert events(who)[-3:] == [
-        ("login.password", {}), ("login.failed", {"person": who.pk, "by": "code"}), ("login.succeeded", {"by": "code"}),
+    stolen.cookies["sessionid"] = waiting_key
+    assert not is_logged_in(stolen)
+    assert events(user)[-3:] == [
+        ("login.password", {}), ("login.failed", {"person": user.pk, "by": "code"}),
+        ("login.succeeded", {"by": "code"}),
     ]  # fmt: skip
-    assert browser.get(CODE).headers["Location"] == "/login/"
+    assert browser.get(CODE_PATH).headers["Location"] == "/login/"
 
 
-@pytest.mark.parametrize("wanted", ["//evil.example/", "https://evil.example/", "javascript:alert(1)"])
-def test_nobody_is_led_to_another_site(wanted: str, settings: Any) -> None:
-    who, _ = person_with_factor()
+@pytest.mark.parametrize("target", ["//evil.example/", "https://evil.example/", "javascript:alert(1)"])
+def test_redirect_stays_on_the_site(target: str, settings: Any) -> None:
+    user, _ = person_with_factor()
     browser = Client()
-    browser.post("/login/", {"username": who.username, "password": PASSWORD, "next": wanted})
-    assert browser.post(CODE, {"code": code(secret_of(who))}).headers["Location"] == "/"
+    browser.post("/login/", {"username": user.username, "password": PASSWORD, "next": target})
+    assert browser.post(CODE_PATH, {"code": code(secret_of(user))}).headers["Location"] == "/"
     settings.CONCORD_SECOND_FACTOR = "all"
-    page = set_up(logged_in(make_user()), next=wanted).content.decode()
+    page = set_up(browser_after_password(make_user()), next=target).content.decode()
     assert 'href="/account/">I have kept them' in compact(page)
 
 
-def test_a_code_counts_once_and_none_from_before_it() -> None:
-    who = make_user()
-    browser = logged_in(who)
+def test_code_counts_once_and_earlier_codes_not_at_all() -> None:
+    user = make_user()
+    browser = browser_after_password(user)
     with time_machine.travel("2026-11-25 12:00:10", tick=False):
         set_up(browser)
-        secret = secret_of(who)
-        seen = logged_in(who)
-        assert seen.post(CODE, {"code": code(secret)}).status_code == 200  # used to set it up
-        assert seen.post(CODE, {"code": code(secret, -1)}).status_code == 200
-        assert seen.post(CODE, {"code": code(secret, 2)}).status_code == 200  # not yet
-        assert seen.post(CODE, {"code": code(secret, 1)}).status_code == 302
-        again = logged_in(who)
-        for one in (1, 0, -1):
-            assert again.post(CODE, {"code": code(secret, one)}).status_code == 200
-        assert not is_in(again)
+        secret = secret_of(user)
+        first_browser = browser_after_password(user)
+        assert first_browser.post(CODE_PATH, {"code": code(secret)}).status_code == 200  # used to set it up
+        assert first_browser.post(CODE_PATH, {"code": code(secret, -1)}).status_code == 200
+        assert first_browser.post(CODE_PATH, {"code": code(secret, 2)}).status_code == 200  # not yet
+        assert first_browser.post(CODE_PATH, {"code": code(secret, 1)}).status_code == 302
+        second_browser = browser_after_password(user)
+        for offset in (1, 0, -1):
+            assert second_browser.post(CODE_PATH, {"code": code(secret, offset)}).status_code == 200
+        assert not is_logged_in(second_browser)
     with time_machine.travel("2026-11-25 12:01:05", tick=False):
-        third = logged_in(who)
+        third = browser_after_password(user)
         spaced = code(secret)[:3] + " " + code(secret)[3:]
-        assert third.post(CODE, {"code": spaced}).status_code == 302
+        assert third.post(CODE_PATH, {"code": spaced}).status_code == 302
 
 
-def test_a_recovery_code_lets_in_once_and_says_how_many_are_left() -> None:
-    who, codes = person_with_factor()
-    first = logged_in(who)
-    there = first.post(CODE, {"code": codes[3]}, follow=True)
-    assert "9 recovery codes are left" in there.content.decode()
-    assert ("second_factor.recovery_code_used", {"left": 9}) in events(who)
-    second = logged_in(who)
-    assert second.post(CODE, {"code": codes[3]}).status_code == 200
-    assert not is_in(second)
-    assert second.post(CODE, {"code": codes[4].replace(" ", "")}).status_code == 302
-    assert first.post(OWN + "codes/", {"password": "wrong"}).status_code == 400
-    made = re.findall(r"<li><code>(.+?)</code>", first.post(OWN + "codes/", {"password": PASSWORD}).content.decode())
-    assert not set(made) & set(codes)
-    third = logged_in(who)
-    assert third.post(CODE, {"code": codes[5]}).status_code == 200  # worth nothing now
-    assert third.post(CODE, {"code": made[0]}).status_code == 302
+def test_recovery_code_is_valid_once_and_the_remaining_number_is_shown() -> None:
+    user, codes = person_with_factor()
+    first = browser_after_password(user)
+    response = first.post(CODE_PATH, {"code": codes[3]}, follow=True)
+    assert "9 recovery codes are left" in response.content.decode()
+    assert ("second_factor.recovery_code_used", {"left": 9}) in events(user)
+    second = browser_after_password(user)
+    assert second.post(CODE_PATH, {"code": codes[3]}).status_code == 200
+    assert not is_logged_in(second)
+    assert second.post(CODE_PATH, {"code": codes[4].replace(" ", "")}).status_code == 302
+    assert first.post(FACTOR_PATH + "codes/", {"password": "wrong"}).status_code == 400
+    new_codes = re.findall(
+        r"<li><code>(.+?)</code>", first.post(FACTOR_PATH + "codes/", {"password": PASSWORD}).content.decode()
+    )
+    assert not set(new_codes) & set(codes)
+    third = browser_after_password(user)
+    assert third.post(CODE_PATH, {"code": codes[5]}).status_code == 200  # worth nothing now
+    assert third.post(CODE_PATH, {"code": new_codes[0]}).status_code == 302
 
 
-def test_wrong_codes_have_the_limits_of_wrong_passwords_which_a_right_password_does_not_lift() -> None:
-    who, codes = person_with_factor()
-    browser = logged_in(who)
-    seen = []
+def test_wrong_codes_are_limited_like_wrong_passwords() -> None:
+    user, codes = person_with_factor()
+    browser = browser_after_password(user)
+    statuses = []
     for _ in range(12):
-        seen.append(browser.post(CODE, {"code": "1234 5678"}).status_code)
-        browser.post("/login/", {"username": who.username, "password": PASSWORD})
-    assert seen == [200] * 9 + [429] * 3
-    assert browser.post(CODE, {"code": code(secret_of(who))}).status_code == 429  # not even looked at
-    assert browser.post(CODE, {"code": codes[0]}).status_code == 429
-    assert not is_in(browser)
+        statuses.append(browser.post(CODE_PATH, {"code": "1234 5678"}).status_code)
+        browser.post("/login/", {"username": user.username, "password": PASSWORD})
+    assert statuses == [200] * 9 + [429] * 3
+    assert browser.post(CODE_PATH, {"code": code(secret_of(user))}).status_code == 429  # not even looked at
+    assert browser.post(CODE_PATH, {"code": codes[0]}).status_code == 429
+    assert not is_logged_in(browser)
     elsewhere = Client(REMOTE_ADDR="10.0.0.9")
-    elsewhere.post("/login/", {"username": who.username, "password": PASSWORD})
-    assert elsewhere.post(CODE, {"code": codes[0]}).status_code == 302
+    elsewhere.post("/login/", {"username": user.username, "password": PASSWORD})
+    assert elsewhere.post(CODE_PATH, {"code": codes[0]}).status_code == 302
 
 
-@pytest.mark.parametrize("ended", ["time", "password", "account", "nothing was given"])
-def test_a_password_that_was_given_is_good_for_a_while_only(ended: str) -> None:
-    who, codes = person_with_factor()
+@pytest.mark.parametrize("end_reason", ["time", "password", "account", "nothing was given"])
+def test_given_password_is_valid_for_a_limited_time(end_reason: str) -> None:
+    user, codes = person_with_factor()
     browser = Client()
-    if ended != "nothing was given":
-        browser.post("/login/", {"username": who.username, "password": PASSWORD, "next": "/runs/"})
-    if ended == "password":
-        who.set_password("another good one")
-        who.save()
-    if ended == "account":
-        User.objects.filter(pk=who.pk).update(is_active=False)
-    with time_machine.travel(time.time() + (601 if ended == "time" else 0)):
-        assert browser.post(CODE, {"code": codes[0]}).headers["Location"] == CODE
-        back = "/login/" if ended == "nothing was given" else "/login/?next=/runs/"
-        assert browser.get(CODE).headers["Location"] == back
-        assert not is_in(browser)
+    if end_reason != "nothing was given":
+        browser.post("/login/", {"username": user.username, "password": PASSWORD, "next": "/runs/"})
+    if end_reason == "password":
+        user.set_password("another good one")
+        user.save()
+    if end_reason == "account":
+        User.objects.filter(pk=user.pk).update(is_active=False)
+    with time_machine.travel(time.time() + (601 if end_reason == "time" else 0)):
+        assert browser.post(CODE_PATH, {"code": codes[0]}).headers["Location"] == CODE_PATH
+        login_path = "/login/" if end_reason == "nothing was given" else "/login/?next=/runs/"
+        assert browser.get(CODE_PATH).headers["Location"] == login_path
+        assert not is_logged_in(browser)
 
 
-def test_no_other_door_leads_around_it() -> None:
-    who, codes = person_with_factor(is_superuser=True)
-    door = Client()
-    door.post("/admin/login/?next=/admin/", {"username": who.username, "password": PASSWORD})
-    assert not is_in(door)
+def test_no_other_login_bypasses_the_second_factor() -> None:
+    user, codes = person_with_factor(is_superuser=True)
+    admin_browser = Client()
+    admin_browser.post("/admin/login/?next=/admin/", {"username": user.username, "password": PASSWORD})
+    assert not is_logged_in(admin_browser)
     by_link = Client()
-    who.refresh_from_db()
-    form = by_link.get(password_link(who), follow=True).request["PATH_INFO"]
-    done = by_link.post(form, {"new_password1": "correct horse battery", "new_password2": "correct horse battery"})
-    assert done.headers["Location"] == CODE
-    assert not is_in(by_link)
-    assert by_link.post(CODE, {"code": codes[0]}).status_code == 302
-    assert is_in(by_link)
+    user.refresh_from_db()
+    form = by_link.get(password_link(user), follow=True).request["PATH_INFO"]
+    response = by_link.post(form, {"new_password1": "correct horse battery", "new_password2": "correct horse battery"})
+    assert response.headers["Location"] == CODE_PATH
+    assert not is_logged_in(by_link)
+    assert by_link.post(CODE_PATH, {"code": codes[0]}).status_code == 302
+    assert is_logged_in(by_link)
     forced = Client()
-    forced.force_login(who)  # whatever logs somebody in without asking
+    forced.force_login(user)  # whatever logs somebody in without asking
     assert forced.get("/api/v1/runs/").status_code == 401
-    assert not is_in(forced)
+    assert not is_logged_in(forced)
 
 
-def test_a_factor_that_is_set_up_ends_the_sessions_without_it_and_its_end_ends_none() -> None:
-    who = make_user()
-    before, browser = logged_in(who), logged_in(who)
-    assert is_in(before)
+def test_setup_ends_sessions_without_a_factor_and_removal_ends_none() -> None:
+    user = make_user()
+    other_browser, browser = browser_after_password(user), browser_after_password(user)
+    assert is_logged_in(other_browser)
     set_up(browser)
-    assert (is_in(before), is_in(browser)) == (False, True)
-    assert browser.post(OWN + "remove/", {"password": "wrong"}).status_code == 400
+    assert (is_logged_in(other_browser), is_logged_in(browser)) == (False, True)
+    assert browser.post(FACTOR_PATH + "remove/", {"password": "wrong"}).status_code == 400
     assert Authenticator.objects.count() == 2
-    browser.post(OWN + "remove/", {"password": PASSWORD})
+    browser.post(FACTOR_PATH + "remove/", {"password": PASSWORD})
     assert not Authenticator.objects.exists()
-    assert is_in(browser)
-    assert is_in(logged_in(who))
-    assert ("second_factor.removed", {}) in events(who)
+    assert is_logged_in(browser)
+    assert is_logged_in(browser_after_password(user))
+    assert ("second_factor.removed", {}) in events(user)
 
 
 @pytest.mark.parametrize(
-    ("told", "role", "needs"),
+    ("mode", "role", "is_required"),
     [
         ("offered", Role.ADMIN, False), ("leads", Role.ADMIN, True), ("leads", Role.LEAD, True),
         ("leads", Role.EVALUATOR, False), ("leads", Role.REVIEWER, False), ("leads", None, False), ("all", None, True),
     ],
 )  # fmt: skip
-def test_who_needs_one_is_led_to_set_it_up_and_can_do_nothing_else(
-    settings: Any, told: str, role: Role | None, needs: bool
-) -> None:
-    settings.CONCORD_SECOND_FACTOR = told
-    who = make_user(role)
-    browser = logged_in(who)
-    if not needs:
+def test_required_setup_blocks_everything_else(settings: Any, mode: str, role: Role | None, is_required: bool) -> None:
+    settings.CONCORD_SECOND_FACTOR = mode
+    user = make_user(role)
+    browser = browser_after_password(user)
+    if not is_required:
         assert browser.get("/runs/").status_code == 200
         return
-    assert browser.get("/runs/?page=2").headers["Location"] == OWN + "?next=%2Fruns%2F%3Fpage%3D2"
-    for place in ("/", "/account/", "/admin/", "/nowhere/", "/account/second-factor/codes/", "/queues/"):
-        assert browser.get(place).headers["Location"].startswith(OWN + "?next="), place
-        assert browser.post(place).headers["Location"].startswith(OWN + "?next="), place
+    assert browser.get("/runs/?page=2").headers["Location"] == FACTOR_PATH + "?next=%2Fruns%2F%3Fpage%3D2"
+    for path in ("/", "/account/", "/admin/", "/nowhere/", "/account/second-factor/codes/", "/queues/"):
+        assert browser.get(path).headers["Location"].startswith(FACTOR_PATH + "?next="), path
+        assert browser.post(path).headers["Location"].startswith(FACTOR_PATH + "?next="), path
     assert browser.get("/api/v1/runs/").status_code == 401
-    assert browser.post("/account/tokens/", {"name": "x"}).headers["Location"].startswith(OWN)
-    page = browser.get(OWN + "?next=/runs/").content.decode()
+    assert browser.post("/account/tokens/", {"name": "x"}).headers["Location"].startswith(FACTOR_PATH)
+    page = browser.get(FACTOR_PATH + "?next=/runs/").content.decode()
     assert "Your account needs a second factor" in page
     assert 'href="/runs/"' not in page
-    assert browser.post("/language/", {"language": "ko", "next": OWN}).status_code == 302
+    assert browser.post("/language/", {"language": "ko", "next": FACTOR_PATH}).status_code == 302
     assert 'href="/runs/">' in set_up(browser, next="/runs/").content.decode()
     assert browser.get("/runs/").status_code == 200
-    browser.post(OWN + "remove/", {"password": PASSWORD})
-    assert browser.get("/runs/").headers["Location"].startswith(OWN)  # another one, then
+    browser.post(FACTOR_PATH + "remove/", {"password": PASSWORD})
+    assert browser.get("/runs/").headers["Location"].startswith(FACTOR_PATH)  # another one, then
     assert browser.post("/logout/").headers["Location"].startswith("/login/")
 
 
-def test_a_role_that_needs_one_needs_it_at_once(settings: Any) -> None:
+def test_requirement_of_a_role_applies_at_once(settings: Any) -> None:
     settings.CONCORD_SECOND_FACTOR = "leads"
-    who = make_user(Role.VIEWER)
-    browser = logged_in(who)
+    user = make_user(Role.VIEWER)
+    browser = browser_after_password(user)
     assert browser.get("/runs/").status_code == 200
-    RoleGrant.objects.create(user=who, project=make_project(), role=Role.LEAD)
-    assert browser.get("/runs/").headers["Location"].startswith(OWN)
+    RoleGrant.objects.create(user=user, project=make_project(), role=Role.LEAD)
+    assert browser.get("/runs/").headers["Location"].startswith(FACTOR_PATH)
 
 
-def test_administrators_reset_that_of_people_they_may_change() -> None:
+def test_administrators_reset_factors_of_people_they_may_change() -> None:
     project = make_project()
-    who, _ = person_with_factor(Role.REVIEWER, project=project)
-    address = reverse("admin:person-second-factor", args=[who.pk])
-    change = reverse("admin:evaluation_user_change", args=[who.pk])
+    user, _ = person_with_factor(Role.REVIEWER, project=project)
+    address = reverse("admin:person-second-factor", args=[user.pk])
+    change = reverse("admin:evaluation_user_change", args=[user.pk])
     root, chief = make_user(is_superuser=True), make_user(Role.ADMIN, project=project)
-    others = [(make_user(role, project=project), 404) for role in (Role.LEAD, Role.EVALUATOR)]
-    others += [(make_user(Role.ADMIN), 404), (make_user(Role.REVIEWER, project=project), 302), (make_user(), 302)]
-    for stranger, status in others:
-        assert logged_in(stranger).post(address).status_code == status, stranger.grants.all()
+    expectations = [(make_user(role, project=project), 404) for role in (Role.LEAD, Role.EVALUATOR)]
+    expectations += [(make_user(Role.ADMIN), 404), (make_user(Role.REVIEWER, project=project), 302), (make_user(), 302)]
+    for stranger, status in expectations:
+        assert browser_after_password(stranger).post(address).status_code == status, stranger.grants.all()
     assert Client().post(address).status_code == 302
-    assert Authenticator.objects.filter(user=who).count() == 2
-    browser = logged_in(chief)
+    assert Authenticator.objects.filter(user=user).count() == 2
+    browser = browser_after_password(chief)
     assert browser.get(address).status_code == 405
     assert "Reset the second factor" in browser.get(change).content.decode()
     assert browser.post(address).headers["Location"] == change
-    assert not Authenticator.objects.filter(user=who).exists()
+    assert not Authenticator.objects.filter(user=user).exists()
     last = AuditEvent.objects.get(verb="second_factor.reset")
-    assert (last.actor, last.object_id, last.detail) == (chief, str(who.pk), {})
-    assert is_in(logged_in(who))
+    assert (last.actor, last.object_id, last.detail) == (chief, str(user.pk), {})
+    assert is_logged_in(browser_after_password(user))
     assert "Reset the second factor" not in browser.get(change).content.decode()
-    assert logged_in(root).post(address).status_code == 404  # there is none
+    assert browser_after_password(root).post(address).status_code == 404  # there is none
 
 
-def test_tokens_and_whoever_a_provider_vouches_for_are_not_asked(settings: Any) -> None:
+def test_tokens_and_provider_logins_need_no_code(settings: Any) -> None:
     settings.CONCORD_SECOND_FACTOR = "all"
-    who, _ = person_with_factor(Role.LEAD)
+    user, _ = person_with_factor(Role.LEAD)
     text, sha256 = new_token()
-    project = who.grants.get().project
+    project = user.grants.get().project
     ends = "2999-01-01T00:00Z"
     ApiToken.objects.create(
-        user=who, made_by=who, project=project, name="n", scope="read", sha256=sha256, expires_at=ends
+        user=user, made_by=user, project=project, name="n", scope="read", sha256=sha256, expires_at=ends
     )
     assert Client().get("/api/v1/runs/", headers={"Authorization": f"Bearer {text}"}).status_code == 200
     browser = Client()
-    browser.force_login(who)
+    browser.force_login(user)
     session = browser.session
     session[PROVIDER_SESSION_KEY] = True
     session.save()
-    assert is_in(browser)
+    assert is_logged_in(browser)
     browser.post("/logout/")
-    browser.force_login(who)
-    assert not is_in(browser)
+    browser.force_login(user)
+    assert not is_logged_in(browser)
 
 
-def test_another_secret_of_the_site_opens_it_while_the_old_one_is_named(settings: Any) -> None:
-    who, codes = person_with_factor()
-    secret, old = secret_of(who), settings.SECRET_KEY
-    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "x" * 60, [old]
-    assert logged_in(who).post(CODE, {"code": code(secret)}).status_code == 302
+def test_new_secret_key_works_while_the_old_one_is_a_fallback(settings: Any) -> None:
+    user, codes = person_with_factor()
+    secret, old_key = secret_of(user), settings.SECRET_KEY
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "x" * 60, [old_key]
+    assert browser_after_password(user).post(CODE_PATH, {"code": code(secret)}).status_code == 302
     settings.SECRET_KEY_FALLBACKS = []
-    browser = logged_in(who)
-    assert browser.post(CODE, {"code": codes[0]}).status_code == 200
-    assert not is_in(browser)
+    browser = browser_after_password(user)
+    assert browser.post(CODE_PATH, {"code": codes[0]}).status_code == 200
+    assert not is_logged_in(browser)
 
 
-def test_nothing_of_it_is_in_the_back_office_and_erasing_takes_it_away() -> None:
+def test_factors_are_not_in_the_admin_and_are_erased_with_the_user() -> None:
     assert Authenticator not in admin.site._registry
-    who, _ = person_with_factor()
-    erase_person(who, by=None)
+    user, _ = person_with_factor()
+    erase_person(user, by=None)
     assert not Authenticator.objects.exists()
 
 
-def test_a_page_costs_one_more_query(settings: Any) -> None:
-    browser = logged_in(make_user())
+def test_page_costs_a_single_additional_query(settings: Any) -> None:
+    browser = browser_after_password(make_user())
     counts = []
     for _ in range(2):
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as queries:
             assert browser.get("/account/data-retention/").status_code == 200
-        counts.append(len(asked))
-        settings.MIDDLEWARE = [one for one in settings.MIDDLEWARE if not one.endswith("SecondFactorMiddleware")]
+        counts.append(len(queries))
+        settings.MIDDLEWARE = [
+            middleware for middleware in settings.MIDDLEWARE if not middleware.endswith("SecondFactorMiddleware")
+        ]
         browser.handler.load_middleware()
     assert counts[0] == counts[1] + 1

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.access_rules import ANYBODY, LOGGED_IN
+from tests.access_rules import ANYONE, LOGGED_IN
 
 RULES = {
-    ("GET", "second-factor-code"): ANYBODY,  # sent to log in, where nobody has given a password
-    ("POST", "second-factor-code"): ANYBODY,
+    ("GET", "second-factor-code"): ANYONE,  # sent to log in, where nobody has given a password
+    ("POST", "second-factor-code"): ANYONE,
     ("GET", "second-factor"): LOGGED_IN,
     ("POST", "second-factor-set-up"): LOGGED_IN,
     ("POST", "second-factor-codes"): LOGGED_IN,

@@ -1,4 +1,4 @@
-"""The second factor in a process of its own that has it, because apps and addresses are fixed when one starts."""
+"""Second factor in its own process, because apps and URLs are fixed at the start."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ BROWSER = (
 )
 # One process each, which takes longest to start.
 FACTOR = ("contrib/second_factor/tests/second_factor_on.py", f"{BROWSER}[en]")
-EVERYTHING_ELSE = (f"{BROWSER}[ko]", "tests/test_access_matrix.py", "tests/pages/test_passwords.py")
+OTHER_TESTS = (f"{BROWSER}[ko]", "tests/test_access_matrix.py", "tests/pages/test_passwords.py")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tests", [FACTOR, EVERYTHING_ELSE], ids=["factor", "everything else"])
-def test_tests_pass_where_the_feature_is_installed(tests: tuple[str, ...]) -> None:
-    done = subprocess.run(
+@pytest.mark.parametrize("tests", [FACTOR, OTHER_TESTS], ids=["factor", "everything else"])
+def test_suite_passes_with_the_feature_installed(tests: tuple[str, ...]) -> None:
+    result = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *tests],
         cwd=ROOT,
         env=os.environ | {"CONCORD_SECOND_FACTOR": "offered"},
@@ -39,11 +39,11 @@ def test_tests_pass_where_the_feature_is_installed(tests: tuple[str, ...]) -> No
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert "passed" in done.stdout or "." in done.stdout
+    assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
+    assert "passed" in result.stdout or "." in result.stdout
 
 
-def test_without_its_setting_nothing_of_it_is_there_or_asked(client: Client) -> None:
+def test_feature_is_absent_without_its_setting(client: Client) -> None:
     assert settings.CONCORD_SECOND_FACTOR == "off"
     assert client.get("/login/code/").status_code == 404
     assert client.get("/account/second-factor/").status_code == 404
@@ -52,13 +52,13 @@ def test_without_its_setting_nothing_of_it_is_there_or_asked(client: Client) -> 
 
 
 @pytest.mark.parametrize(
-    ("told", "there", "named"), [("yes", True, "off, offered"), ("all", False, "concord-eval\\[factor\\]")]
+    ("mode", "is_installed", "message"), [("yes", True, "off, offered"), ("all", False, "concord-eval\\[factor\\]")]
 )
-def test_a_setting_that_cannot_work_is_named_at_the_start(
-    monkeypatch: pytest.MonkeyPatch, told: str, there: bool, named: str
+def test_invalid_setting_is_named_at_startup(
+    monkeypatch: pytest.MonkeyPatch, mode: str, is_installed: bool, message: str
 ) -> None:
-    monkeypatch.setenv("CONCORD_SECOND_FACTOR", told)
-    if not there:
+    monkeypatch.setenv("CONCORD_SECOND_FACTOR", mode)
+    if not is_installed:
         monkeypatch.setattr(environment, "find_spec", lambda _: None)
-    with pytest.raises(ImproperlyConfigured, match=named):
+    with pytest.raises(ImproperlyConfigured, match=message):
         environment.second_factor_mode()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.access_rules import ANYBODY, LOGGED_IN
+from tests.access_rules import ANYONE, LOGGED_IN
 
 RULES = {
-    ("POST", "sso-start"): ANYBODY,
+    ("POST", "sso-start"): ANYONE,
     ("GET", "sso-callback"): "no no no no no no no no",  # nobody was sent there
     ("GET", "sso"): LOGGED_IN,
     ("POST", "sso-link"): LOGGED_IN,

@@ -1,4 +1,4 @@
-"""Settings of a provider of log-ins, and every address of a site that has one."""
+"""Settings of a login provider, and every URL of a site that has one."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.slow
-def test_the_table_of_permissions_covers_its_addresses() -> None:
+def test_permission_table_covers_the_sso_urls() -> None:
     provider = SsoProvider()
     values = {"ISSUER": provider.issuer, "CLIENT": CLIENT, "SECRET": SECRET}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "tests/test_access_matrix.py"],
         cwd=ROOT,
         env=os.environ | {f"CONCORD_OIDC_{name}": value for name, value in values.items()},
@@ -33,15 +33,15 @@ def test_the_table_of_permissions_covers_its_addresses() -> None:
         check=False,
     )
     provider.server.shutdown()
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
 
 
-def test_without_a_provider_its_address_is_not_there(client: Client) -> None:
+def test_sso_login_is_absent_without_a_provider(client: Client) -> None:
     assert client.post("/login/sso/").status_code == 404
 
 
 @pytest.mark.parametrize(
-    ("told", "named"),
+    ("variables", "message"),
     [
         ({"ISSUER": "id.example"}, "CONCORD_OIDC_ISSUER"),
         ({"ISSUER": "http://id.example"}, "CONCORD_OIDC_ISSUER"),  # without TLS outside development
@@ -49,12 +49,12 @@ def test_without_a_provider_its_address_is_not_there(client: Client) -> None:
         ({"ISSUER": "https://id.example", "CLIENT": "x", "SECRET": "y"}, "concord-eval\\[sso\\]"),
     ],
 )
-def test_settings_of_a_provider_that_cannot_work_are_named_at_the_start(
-    monkeypatch: pytest.MonkeyPatch, told: dict[str, str], named: str
+def test_invalid_provider_settings_are_named_at_startup(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str
 ) -> None:
     assert environment.oidc_settings(debug=False) == {}
     monkeypatch.setattr(environment, "find_spec", lambda _: None)
-    for name, value in told.items():
+    for name, value in variables.items():
         monkeypatch.setenv(f"CONCORD_OIDC_{name}", value)
-    with pytest.raises(ImproperlyConfigured, match=named):
+    with pytest.raises(ImproperlyConfigured, match=message):
         environment.oidc_settings(debug=False)

@@ -1,4 +1,4 @@
-"""Logging in by OpenID Connect, between a site, a provider and a browser on real sockets (17.7)."""
+"""Login by OpenID Connect, between a site, a provider and a browser on real sockets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from contrib.sso.tests.sso_provider import CLIENT, SECRET, SsoProvider  # noqa: 
 pytestmark = pytest.mark.slow
 PASSWORD = "a good password"
 #: name -> how the account is beside having an address
-PEOPLE = {
+ACCOUNTS = {
     "lead": {},
     "reviewer": {},
     "stranger": {},
@@ -33,11 +33,11 @@ PEOPLE = {
     "gone": {"is_active": False},
     "program": {"is_service": True},
 }
-MAKE = f"""
+CREATE_ACCOUNTS = f"""
 from django.contrib.auth.hashers import make_password
 from evaluation.models import User, Project, RoleGrant
 hashed = make_password({PASSWORD!r})
-for name, told in {PEOPLE!r}.items():
+for name, told in {ACCOUNTS!r}.items():
     User.objects.create(username=name, password=hashed, **{{"email": name + "@example.org", **told}})
 for name in ("lead", "reviewer"):
     RoleGrant.objects.create(user=User.objects.get(username=name), project=Project.objects.first(), role=name)
@@ -45,16 +45,17 @@ for name in ("lead", "reviewer"):
 
 
 class Sso:
-    """The provider, a site that knows it (``strict``), and one on the same database that goes by addresses of mails."""
+    """The provider, a site that knows it (``strict``), and a site on the same database that matches e-mail
+    addresses."""
 
     def __init__(self, folder: Path) -> None:
         self.provider = SsoProvider()
         self.file = folder / "sso.sqlite3"
         self.site = Site(folder, f"sqlite:///{self.file}", "")
-        told = {"ISSUER": self.provider.issuer, "CLIENT": CLIENT, "SECRET": SECRET, "NAME": "Team ID"}
-        self.site.environment |= {f"CONCORD_OIDC_{name}": value for name, value in told.items()}
+        oidc_values = {"ISSUER": self.provider.issuer, "CLIENT": CLIENT, "SECRET": SECRET, "NAME": "Team ID"}
+        self.site.environment |= {f"CONCORD_OIDC_{name}": value for name, value in oidc_values.items()}
         self.site.manage("migrate", "--verbosity", "0")
-        self.site.manage("shell", "--no-imports", "-c", MAKE)
+        self.site.manage("shell", "--no-imports", "-c", CREATE_ACCOUNTS)
         self.strict = self._start()
         self.site.environment["CONCORD_OIDC_MATCH_EMAIL"] = "1"
         self.by_mail = self._start()
@@ -86,111 +87,112 @@ class Sso:
         return int(self.sql("SELECT count(*) FROM evaluation_auditevent WHERE verb = ?", verb)[0][0])
 
     def link(self, name: str, subject: str) -> None:
-        told = (self.provider.issuer, subject, name)
+        parameters = (self.provider.issuer, subject, name)
         self.sql(
             "INSERT INTO socialaccount_socialaccount (provider, uid, user_id, last_login, date_joined, extra_data)"
             " SELECT ?, ?, id, '2026-01-01', '2026-01-01', '{}' FROM evaluation_user WHERE username = ?",
-            *told,
+            *parameters,
         )
 
 
-def led_to(answer: Any) -> str:
-    """Where a page has the browser go on to."""
-    found = re.search(r'<meta http-equiv="refresh" content="0; url=([^"]+)">', answer.text)
-    return html.unescape(found[1]) if found else ""
+def refresh_url(answer: Any) -> str:
+    """URL of the page's meta refresh, or an empty string."""
+    match = re.search(r'<meta http-equiv="refresh" content="0; url=([^"]+)">', answer.text)
+    return html.unescape(match[1]) if match else ""
 
 
 class Browser:
-    """Somebody's browser at a site."""
+    """A browser at a site."""
 
     def __init__(self, origin: str) -> None:
         self.origin, self.session = origin, requests.Session()
 
-    def get(self, path: str, **told: Any) -> Any:
-        return self.session.get(self.origin + path, timeout=30, **told)
+    def get(self, path: str, **options: Any) -> Any:
+        return self.session.get(self.origin + path, timeout=30, **options)
 
     def post(self, path: str, page: str = "/login/", **fields: str) -> Any:
         """Send the form of a page."""
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', self.get(page).text)
         assert token is not None
-        there = self.session.post(self.origin + path, data={"csrfmiddlewaretoken": token[1], **fields}, timeout=30)
-        return self.session.get(led_to(there), timeout=30) if led_to(there) else there
+        response = self.session.post(self.origin + path, data={"csrfmiddlewaretoken": token[1], **fields}, timeout=30)
+        return self.session.get(refresh_url(response), timeout=30) if refresh_url(response) else response
 
     def log_in(self, name: str) -> None:
         assert self.post("/login/", username=name, password=PASSWORD).status_code == 200
-        assert self.who == name
+        assert self.username == name
 
     def by_provider(self, **fields: str) -> Any:
         return self.post("/login/sso/", **fields)
 
     @property
-    def who(self) -> str:
-        """Whose session it is; nothing for nobody's."""
+    def username(self) -> str:
+        """Name of the logged-in user, or an empty string."""
         page = self.get("/account/", allow_redirects=False)
-        found = re.search(r"<summary>(\w+)</summary>", page.text)
-        return found[1] if found else ""
+        match = re.search(r"<summary>(\w+)</summary>", page.text)
+        return match[1] if match else ""
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sso]:
-    made = Sso(tmp_path_factory.mktemp("sso"))
-    yield made
-    made.site.stop()
-    made.provider.server.shutdown()
+    sso_site = Sso(tmp_path_factory.mktemp("sso"))
+    yield sso_site
+    sso_site.site.stop()
+    sso_site.provider.server.shutdown()
 
 
 @pytest.fixture
 def sso(world: Sso) -> Sso:
-    """Nobody linked, nothing failed, the provider honest."""
+    """A fresh state: no links, no failures, an honest provider."""
     world.sql("DELETE FROM socialaccount_socialaccount")
     world.sql("DELETE FROM evaluation_failedlogin")
-    world.provider.be()
+    world.provider.reset()
     return world
 
 
-PLACES = ("/", "/runs/", "/adjudication/", "/question-sets/upload/", "/admin/", "/api/v1/runs/")
+PATHS = ("/", "/runs/", "/adjudication/", "/question-sets/upload/", "/admin/", "/api/v1/runs/")
 
 
 @pytest.mark.parametrize("name", ["lead", "reviewer", "stranger"])
-def test_whoever_is_linked_gets_what_the_password_gives_and_nothing_more(sso: Sso, name: str) -> None:
+def test_linked_account_gets_the_same_access_as_by_password(sso: Sso, name: str) -> None:
     sso.link(name, "subject")
     roles = sso.sql("SELECT user_id, role FROM evaluation_rolegrant ORDER BY id")
-    before = sso.events("login.succeeded")
+    initial_logins = sso.events("login.succeeded")
     by_password, by_provider = Browser(sso.strict), Browser(sso.strict)
     by_password.log_in(name)
     answer = by_provider.by_provider(next="/account/data-retention/")
     assert (answer.status_code, urlsplit(answer.url).path) == (200, "/account/data-retention/")
-    assert by_provider.who == name
-    found = [
-        [one.get(path, allow_redirects=False).status_code for path in PLACES] for one in (by_password, by_provider)
+    assert by_provider.username == name
+    statuses = [
+        [browser.get(path, allow_redirects=False).status_code for path in PATHS]
+        for browser in (by_password, by_provider)
     ]
-    assert found[0] == found[1]
-    assert (found[1][3] == 200) == (name == "lead")
+    assert statuses[0] == statuses[1]
+    assert (statuses[1][3] == 200) == (name == "lead")
     assert sso.sql("SELECT user_id, role FROM evaluation_rolegrant ORDER BY id") == roles
-    assert sso.events("login.succeeded") == before + 2
+    assert sso.events("login.succeeded") == initial_logins + 2
     assert sso.links() == [(name, "subject", "{}")]  # nothing that was claimed is kept
 
 
-def test_the_way_there_carries_state_nonce_and_pkce_and_no_form_leads_there(sso: Sso) -> None:
+def test_authorization_request_has_state_nonce_and_pkce(sso: Sso) -> None:
     page = Browser(sso.strict).get("/login/")
     assert "Log in by Team ID" in page.text
     assert "form-action 'self';" in page.headers["Content-Security-Policy"] + ";"  # no form leads elsewhere
     browser = Browser(sso.strict)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', browser.get("/login/").text)
     assert token is not None
-    where = f"{sso.strict}/login/sso/"
-    there = browser.session.post(
-        where, {"csrfmiddlewaretoken": token[1], "next": "//evil.example/"}, allow_redirects=False
+    login_url = f"{sso.strict}/login/sso/"
+    response = browser.session.post(
+        login_url, {"csrfmiddlewaretoken": token[1], "next": "//evil.example/"}, allow_redirects=False
     )
-    asked = {name: texts[0] for name, texts in parse_qs(urlsplit(led_to(there)).query).items()}
-    assert {"state", "nonce", "code_challenge"} <= set(asked)
-    assert (asked["client_id"], asked["code_challenge_method"]) == (CLIENT, "S256")
-    assert asked["redirect_uri"] == f"{sso.strict}/login/sso/callback/"
-    assert requests.get(where, timeout=9).status_code == 405  # no link of another site starts it
-    assert requests.post(where, timeout=9).status_code == 403
+    params = {name: texts[0] for name, texts in parse_qs(urlsplit(refresh_url(response)).query).items()}
+    assert {"state", "nonce", "code_challenge"} <= set(params)
+    assert (params["client_id"], params["code_challenge_method"]) == (CLIENT, "S256")
+    assert params["redirect_uri"] == f"{sso.strict}/login/sso/callback/"
+    assert requests.get(login_url, timeout=9).status_code == 405  # no link of another site starts it
+    assert requests.post(login_url, timeout=9).status_code == 403
     sso.link("lead", "subject")
-    back = browser.session.get(led_to(there), timeout=9)
-    assert back.url == f"{sso.strict}/"  # not where somebody else wanted
+    final_response = browser.session.get(refresh_url(response), timeout=9)
+    assert final_response.url == f"{sso.strict}/"  # not where somebody else wanted
 
 
 LIES: dict[str, Callable[[SsoProvider], object]] = {
@@ -213,21 +215,21 @@ LIES: dict[str, Callable[[SsoProvider], object]] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_what_the_provider_did_not_say_to_us_now_logs_nobody_in(sso: Sso, lie: str) -> None:
+def test_false_provider_data_is_refused(sso: Sso, lie: str) -> None:
     sso.link("lead", "subject")
     LIES[lie](sso.provider)
-    before, failed = sso.events("login.succeeded"), sso.events("login.failed")
+    initial_logins, initial_failures = sso.events("login.succeeded"), sso.events("login.failed")
     browser = Browser(sso.strict)
     answer = browser.by_provider()
     assert answer.status_code == (503 if lie == "another issuer of the provider" else 403)
-    assert browser.who == ""
-    assert (sso.events("login.succeeded"), sso.links()) == (before, [("lead", "subject", "{}")])
-    assert sso.events("login.failed") == failed + (answer.status_code == 403)
+    assert browser.username == ""
+    assert (sso.events("login.succeeded"), sso.links()) == (initial_logins, [("lead", "subject", "{}")])
+    assert sso.events("login.failed") == initial_failures + (answer.status_code == 403)
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scripts", [True, False])
-def test_a_browser_goes_on_to_a_provider_that_asks_at_another_origin_than_its_issuer(sso: Sso, scripts: bool) -> None:
+def test_browser_is_redirected_to_a_provider_at_another_origin(sso: Sso, scripts: bool) -> None:
     sso.link("lead", "subject")
     sso.provider.discovery = {
         "authorization_endpoint": sso.provider.issuer.replace("127.0.0.1", "localhost") + "/authorize"
@@ -240,31 +242,31 @@ def test_a_browser_goes_on_to_a_provider_that_asks_at_another_origin_than_its_is
         page.close()
 
 
-def test_a_state_that_is_wrong_used_or_of_another_browser_is_refused(sso: Sso) -> None:
+def test_wrong_used_or_foreign_state_is_refused(sso: Sso) -> None:
     sso.link("lead", "subject")
-    first, other = Browser(sso.strict), Browser(sso.strict)
-    done = first.by_provider()
-    back = next(one for one in done.history if "/callback/" in one.url).url
-    asked = sso.provider.asked.count("/token")
-    assert other.get(back.removeprefix(sso.strict)).status_code == 403
-    assert other.get("/login/sso/callback/?code=x&state=y").status_code == 403
-    assert other.get("/login/sso/callback/").status_code == 403
-    assert other.get("/login/sso/callback/?error=access_denied&state=y").status_code == 403
-    assert first.get(back.removeprefix(sso.strict)).status_code == 403  # a second time
-    assert other.who == ""
-    assert sso.provider.asked.count("/token") == asked  # nobody's secret is sent for them
+    first, other_browser = Browser(sso.strict), Browser(sso.strict)
+    response = first.by_provider()
+    callback_url = next(redirect for redirect in response.history if "/callback/" in redirect.url).url
+    token_requests = sso.provider.requested_paths.count("/token")
+    assert other_browser.get(callback_url.removeprefix(sso.strict)).status_code == 403
+    assert other_browser.get("/login/sso/callback/?code=x&state=y").status_code == 403
+    assert other_browser.get("/login/sso/callback/").status_code == 403
+    assert other_browser.get("/login/sso/callback/?error=access_denied&state=y").status_code == 403
+    assert first.get(callback_url.removeprefix(sso.strict)).status_code == 403  # a second time
+    assert other_browser.username == ""
+    assert sso.provider.requested_paths.count("/token") == token_requests  # nobody's secret is sent for them
 
 
 @pytest.mark.parametrize("name", ["gone", "program"])
-def test_who_may_not_log_in_may_not_by_a_link_either(sso: Sso, name: str) -> None:
+def test_disabled_account_cannot_log_in_by_a_link(sso: Sso, name: str) -> None:
     sso.link(name, "subject")
     browser = Browser(sso.strict)
     assert browser.by_provider().status_code == 403
-    assert browser.who == ""
+    assert browser.username == ""
 
 
 @pytest.mark.parametrize(
-    ("claims", "whose"),
+    ("claims", "username"),
     [
         ({"email": "reviewer@example.org", "email_verified": True}, "reviewer"),
         ({"email": "Reviewer@Example.org", "email_verified": True}, "reviewer"),
@@ -279,70 +281,70 @@ def test_who_may_not_log_in_may_not_by_a_link_either(sso: Sso, name: str) -> Non
         ({"email_verified": True}, ""),
     ],
 )
-def test_an_address_opens_the_one_account_that_has_it_where_it_is_verified(
-    sso: Sso, claims: dict[str, Any], whose: str
-) -> None:
-    sso.provider.be(**claims)
+def test_verified_address_opens_its_only_account(sso: Sso, claims: dict[str, Any], username: str) -> None:
+    sso.provider.reset(**claims)
     strict = Browser(sso.strict)
     assert strict.by_provider().status_code == 403  # only where the operator wants it
-    people = sso.sql("SELECT count(*) FROM evaluation_user")
+    user_count = sso.sql("SELECT count(*) FROM evaluation_user")
     browser = Browser(sso.by_mail)
-    assert browser.by_provider().status_code == (200 if whose else 403)
-    assert browser.who == whose
-    assert sso.links() == ([(whose, "subject", "{}")] if whose else [])
-    assert sso.sql("SELECT count(*) FROM evaluation_user") == people  # nobody gets an account by coming
+    assert browser.by_provider().status_code == (200 if username else 403)
+    assert browser.username == username
+    assert sso.links() == ([(username, "subject", "{}")] if username else [])
+    assert sso.sql("SELECT count(*) FROM evaluation_user") == user_count  # nobody gets an account by coming
 
 
-def test_the_address_counts_the_first_time_only_and_is_asked_for_where_the_token_has_none(sso: Sso) -> None:
+def test_address_counts_once_and_is_fetched_when_the_token_has_none(sso: Sso) -> None:
     sso.provider.userinfo = {"sub": "subject", "email": "reviewer@example.org", "email_verified": True}
     assert Browser(sso.by_mail).by_provider().status_code == 200
     assert sso.links() == [("reviewer", "subject", "{}")]
-    sso.provider.be("another", email="reviewer@example.org", email_verified=True)
+    sso.provider.reset("another", email="reviewer@example.org", email_verified=True)
     assert Browser(sso.by_mail).by_provider().status_code == 403  # the account has its link
-    sso.provider.be("third")
+    sso.provider.reset("third")
     sso.provider.userinfo = {"sub": "another", "email": "stranger@example.org", "email_verified": True}
     assert Browser(sso.by_mail).by_provider().status_code == 403  # said of somebody else
-    sso.provider.be("subject", email="lead@example.org", email_verified=True)
+    sso.provider.reset("subject", email="lead@example.org", email_verified=True)
     browser = Browser(sso.by_mail)
     browser.by_provider()
-    assert browser.who == "reviewer"  # the link, whatever address they have now
+    assert browser.username == "reviewer"  # the link, whatever address they have now
 
 
-def test_people_link_their_own_account_with_their_password_and_end_the_link(sso: Sso) -> None:
+def test_users_link_their_own_account_by_password_and_end_the_link(sso: Sso) -> None:
     browser = Browser(sso.strict)
     browser.log_in("lead")
-    asked = len(sso.provider.asked)
+    request_count = len(sso.provider.requested_paths)
     assert "The password is wrong" in browser.post("/account/sso/link/", "/account/sso/", password="wrong").text
-    assert len(sso.provider.asked) == asked
+    assert len(sso.provider.requested_paths) == request_count
     assert "Your account is linked" in browser.post("/account/sso/link/", "/account/sso/", password=PASSWORD).text
     assert sso.links() == [("lead", "subject", "{}")]
-    other = Browser(sso.strict)
-    other.log_in("reviewer")
-    assert other.post("/account/sso/link/", "/account/sso/", password=PASSWORD).status_code == 403  # it is the lead's
+    other_browser = Browser(sso.strict)
+    other_browser.log_in("reviewer")
+    assert (
+        other_browser.post("/account/sso/link/", "/account/sso/", password=PASSWORD).status_code == 403
+    )  # it is the lead's
     assert sso.links() == [("lead", "subject", "{}")]
     assert "linked no more" in browser.post("/account/sso/unlink/", "/account/sso/").text
     assert sso.links() == []
     assert Browser(sso.strict).by_provider().status_code == 403
-    nobody = Browser(sso.strict)
-    assert urlsplit(nobody.get("/account/sso/").url).path == "/login/"
+    anonymous_browser = Browser(sso.strict)
+    assert urlsplit(anonymous_browser.get("/account/sso/").url).path == "/login/"
 
 
-def test_ten_failures_make_the_address_wait_and_keep_nobody_elses_password_out(sso: Sso) -> None:
+def test_ten_failures_block_the_address_but_no_passwords(sso: Sso) -> None:
     browser = Browser(sso.strict)
-    seen = [browser.get("/login/sso/callback/?code=x&state=y").status_code for _ in range(12)]
-    assert seen == [403] * 10 + [429] * 2
+    statuses = [browser.get("/login/sso/callback/?code=x&state=y").status_code for _ in range(12)]
+    assert statuses == [403] * 10 + [429] * 2
     assert browser.by_provider().status_code == 429
     Browser(sso.strict).log_in("lead")
 
 
-def test_a_provider_that_is_away_is_said_so(sso: Sso) -> None:
+def test_unavailable_provider_is_reported(sso: Sso) -> None:
     sso.provider.discovery = {"authorization_endpoint": None, "issuer": None}
     answer = Browser(sso.strict).by_provider()
     assert answer.status_code == 503
     assert "Nobody can be asked there" in answer.text
 
 
-def test_erasing_somebody_ends_their_link(sso: Sso) -> None:
+def test_erasing_a_user_ends_the_link(sso: Sso) -> None:
     sso.link("twin2", "subject")
     sso.site.manage("purge", "--person", "twin2", "--by", "root")
     assert sso.links() == []

@@ -25,8 +25,8 @@ RULES = {
 
 def trace_batch(project: Project) -> ImportBatch:
     """Return a file of traces that waits for its confirmation."""
-    told = {"input.value": "How long may a leave be?", "output.value": "15 days."}
-    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in told.items()]
+    values = {"input.value": "How long may a leave be?", "output.value": "15 days."}
+    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in values.items()]
     span = {"traceId": "1" * 32, "attributes": attributes}
     data = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
     by = User.objects.filter(grants__project=project, grants__role=Role.EVALUATOR).first()

@@ -1,4 +1,4 @@
-"""Traces as questions and answers: written by OpenTelemetry's own SDK, in both conventions, as JSON and protobuf."""
+"""Traces as questions and answers: written by the OpenTelemetry SDK, in both conventions, as JSON and protobuf."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ SECOND = 10**9
 Tracer = Any
 
 
-def written(make: Callable[[Tracer], None]) -> tuple[bytes, bytes]:
-    """What the SDK exports of the spans, as OTLP in JSON and in protobuf."""
-    return exported(lambda provider, _: make(provider.get_tracer("tests")))
+def export_spans(make: Callable[[Tracer], None]) -> tuple[bytes, bytes]:
+    """OTLP export of the spans by the SDK, in JSON and in protobuf."""
+    return export_provider(lambda provider, _: make(provider.get_tracer("tests")))
 
 
-def exported(make: Callable[[Any, str], None], convention: str = "") -> tuple[bytes, bytes]:
-    """The same of what is written with a provider."""
-    kept, provider = memory.InMemorySpanExporter(), sdk.TracerProvider()
-    provider.add_span_processor(export.SimpleSpanProcessor(kept))
+def export_provider(make: Callable[[Any, str], None], convention: str = "") -> tuple[bytes, bytes]:
+    """OTLP export of spans written with a provider, in JSON and in protobuf."""
+    exporter, provider = memory.InMemorySpanExporter(), sdk.TracerProvider()
+    provider.add_span_processor(export.SimpleSpanProcessor(exporter))
     make(provider, convention)
-    request = common.encode_spans(kept.get_finished_spans())
+    request = common.encode_spans(exporter.get_finished_spans())
     return json.dumps(json_format.MessageToDict(request)).encode(), request.SerializeToString()
 
 
@@ -75,29 +75,29 @@ def open_inference(tracer: Tracer) -> None:
 
 def gen_ai(tracer: Tracer) -> None:
     """A model call alone, by OpenTelemetry's own convention, and one that failed."""
-    asked = [{"role": "user", "parts": [{"type": "text", "content": "How long may a leave be?"}]}]
-    said = [{"role": "assistant", "parts": [{"type": "text", "content": "Fifteen days."}]}]
+    input_messages = [{"role": "user", "parts": [{"type": "text", "content": "How long may a leave be?"}]}]
+    output_messages = [{"role": "assistant", "parts": [{"type": "text", "content": "Fifteen days."}]}]
     span = tracer.start_span("chat m-2", start_time=SECOND)
     span.set_attributes(
         {
             "gen_ai.operation.name": "chat",
             "gen_ai.response.model": "m-2",
-            "gen_ai.input.messages": json.dumps(asked),
-            "gen_ai.output.messages": json.dumps(said),
+            "gen_ai.input.messages": json.dumps(input_messages),
+            "gen_ai.output.messages": json.dumps(output_messages),
             "gen_ai.usage.input_tokens": 7,
             "gen_ai.usage.output_tokens": 2,
         }
     )
     span.end(end_time=3 * SECOND)
     broken = tracer.start_span("chat m-2", start_time=5 * SECOND)
-    broken.set_attribute("gen_ai.input.messages", json.dumps(asked).replace("leave", "break"))
+    broken.set_attribute("gen_ai.input.messages", json.dumps(input_messages).replace("leave", "break"))
     broken.set_status(status.Status(status.StatusCode.ERROR, "timed out"))
     broken.end(end_time=6 * SECOND)
 
 
 @pytest.mark.parametrize("form", ["json", "lines", "protobuf"])
-def test_a_chain_is_an_answer_with_its_passages(form: str) -> None:
-    as_json, as_protobuf = written(open_inference)
+def test_chain_becomes_an_answer_with_its_passages(form: str) -> None:
+    as_json, as_protobuf = export_spans(open_inference)
     data = {"json": as_json, "lines": as_json + b"\n" + b'{"resourceSpans": []}\n', "protobuf": as_protobuf}[form]
     file = read_answers(data, f"traces.{'jsonl' if form == 'lines' else 'json' if form == 'json' else 'pb'}")
     (answer,) = file.answers
@@ -127,33 +127,33 @@ def rows_by_openinference(provider: Any, convention: str) -> None:
     tools = pytest.importorskip("openinference.instrumentation")
     tracer = tools.OITracer(provider.get_tracer("tests"), config=tools.TraceConfig())
     for row in ROWS:
-        begun = 10 * SECOND
-        chain = tracer.start_span("rag", openinference_span_kind="chain", start_time=begun)
+        started = 10 * SECOND
+        chain = tracer.start_span("rag", openinference_span_kind="chain", start_time=started)
         within = api.set_span_in_context(chain)
         if convention == "chain":
             chain.set_attributes(tools.get_input_attributes(row["question"]))
             chain.set_attributes(tools.get_output_attributes(row.get("answer", "")))
         if row["contexts"] is not None:
             names = {"text": "content", "chunk_id": "id", "score": "score"}
-            found = [{names[key]: value for key, value in one.items()} for one in row["contexts"]]
-            span = tracer.start_span("search", openinference_span_kind="retriever", context=within, start_time=begun)
-            span.set_attributes(tools.get_retriever_attributes(documents=found))
-            span.end(end_time=begun + 1)
-        model = tracer.start_span("llm", openinference_span_kind="llm", context=within, start_time=begun + 1)
-        heard = [{"role": "assistant", "content": row["answer"]}] if "answer" in row else []
-        asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": row["question"]}]
+            documents = [{names[key]: value for key, value in passage.items()} for passage in row["contexts"]]
+            span = tracer.start_span("search", openinference_span_kind="retriever", context=within, start_time=started)
+            span.set_attributes(tools.get_retriever_attributes(documents=documents))
+            span.end(end_time=started + 1)
+        model = tracer.start_span("llm", openinference_span_kind="llm", context=within, start_time=started + 1)
+        output_messages = [{"role": "assistant", "content": row["answer"]}] if "answer" in row else []
+        input_messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": row["question"]}]
         model.set_attributes(
             tools.get_llm_attributes(
                 model_name="m-1",
-                input_messages=asked,
-                output_messages=heard,
+                input_messages=input_messages,
+                output_messages=output_messages,
                 token_count=tools.TokenCount(prompt=12, completion=3),
             )
         )
-        model.end(end_time=begun + 2)
+        model.end(end_time=started + 2)
         if "error" in row:
             chain.set_status(status.Status(status.StatusCode.ERROR, row["error"]))
-        chain.end(end_time=begun + int(row["latency_seconds"] * SECOND))
+        chain.end(end_time=started + int(row["latency_seconds"] * SECOND))
 
 
 def rows_by_gen_ai(provider: Any, _: str) -> None:
@@ -162,85 +162,87 @@ def rows_by_gen_ai(provider: Any, _: str) -> None:
     tracer = provider.get_tracer("tests")
     for row in ROWS:
         chat = tracer.start_span("chat m-1", start_time=10 * SECOND)
-        asked = [{"role": "user", "parts": [{"type": "text", "content": row["question"]}]}]
-        told = {
+        input_messages = [{"role": "user", "parts": [{"type": "text", "content": row["question"]}]}]
+        attributes = {
             names.GEN_AI_REQUEST_MODEL: "m-1",
             names.GEN_AI_USAGE_INPUT_TOKENS: 12,
             names.GEN_AI_USAGE_OUTPUT_TOKENS: 3,
         }
-        chat.set_attributes({**told, names.GEN_AI_INPUT_MESSAGES: json.dumps(asked)})
+        chat.set_attributes({**attributes, names.GEN_AI_INPUT_MESSAGES: json.dumps(input_messages)})
         if "answer" in row:
-            said = [{"role": "assistant", "parts": [{"type": "text", "content": row["answer"]}]}]
-            chat.set_attribute(names.GEN_AI_OUTPUT_MESSAGES, json.dumps(said))
+            output_messages = [{"role": "assistant", "parts": [{"type": "text", "content": row["answer"]}]}]
+            chat.set_attribute(names.GEN_AI_OUTPUT_MESSAGES, json.dumps(output_messages))
         if "error" in row:
             chat.set_status(status.Status(status.StatusCode.ERROR, row["error"]))
         if row["contexts"] is not None:
-            found = [{"id": c.get("chunk_id"), "content": c["text"], "score": c.get("score")} for c in row["contexts"]]
-            chat.set_attribute(names.GEN_AI_RETRIEVAL_DOCUMENTS, json.dumps(found))
+            documents = [
+                {"id": c.get("chunk_id"), "content": c["text"], "score": c.get("score")} for c in row["contexts"]
+            ]
+            chat.set_attribute(names.GEN_AI_RETRIEVAL_DOCUMENTS, json.dumps(documents))
         chat.end(end_time=10 * SECOND + int(row["latency_seconds"] * SECOND))
 
 
 def test_passages_may_be_structured_attributes() -> None:
     text = {"key": "content", "value": {"stringValue": "Fifteen days."}}
-    listed = {"arrayValue": {"values": [{"kvlistValue": {"values": [text]}}]}}
-    said = {
+    document_list = {"arrayValue": {"values": [{"kvlistValue": {"values": [text]}}]}}
+    attributes = {
         "gen_ai.operation.name": {"stringValue": "retrieval"},
-        "gen_ai.retrieval.documents": listed,
+        "gen_ai.retrieval.documents": document_list,
         "input.value": {"stringValue": "How long?"},
         "output.value": {"stringValue": "15"},
     }
-    span = {"traceId": "1" * 32, "attributes": [{"key": key, "value": value} for key, value in said.items()]}
+    span = {"traceId": "1" * 32, "attributes": [{"key": key, "value": value} for key, value in attributes.items()]}
     data = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
     (answer,) = read_answers(data, "traces.json").answers
-    assert [one.text for one in answer.answer.contexts or ()] == ["Fifteen days."]
+    assert [context.text for context in answer.answer.contexts or ()] == ["Fifteen days."]
 
 
 @pytest.mark.parametrize("form", ["traces.json", "traces.pb"])
 @pytest.mark.parametrize(
     ("make", "convention"), [(rows_by_openinference, "chain"), (rows_by_openinference, "model"), (rows_by_gen_ai, "")]
 )
-def test_the_same_answers_come_of_the_rows_they_were_made_from(make: Any, convention: str, form: str) -> None:
-    data = exported(make, convention)[form == "traces.pb"]
-    plain = read_answers("".join(json.dumps(row) + "\n" for row in ROWS).encode(), "rows.jsonl").answers
+def test_traces_give_the_answers_of_the_rows(make: Any, convention: str, form: str) -> None:
+    data = export_provider(make, convention)[form == "traces.pb"]
+    expected_answers = read_answers("".join(json.dumps(row) + "\n" for row in ROWS).encode(), "rows.jsonl").answers
     traced = read_answers(data, form).answers
-    assert [(one.question, one.answer, one.error) for one in traced] == [
-        (one.question, one.answer, one.error) for one in plain
+    assert [(answer.question, answer.answer, answer.error) for answer in traced] == [
+        (answer.question, answer.answer, answer.error) for answer in expected_answers
     ]
-    assert {(one.metadata["model"], one.metadata["tokens_in"], one.metadata["tokens_out"]) for one in traced} == {
-        ("m-1", 12, 3)
-    }
+    assert {
+        (answer.metadata["model"], answer.metadata["tokens_in"], answer.metadata["tokens_out"]) for answer in traced
+    } == {("m-1", 12, 3)}
 
 
-def test_calls_of_a_model_alone_are_answers_and_failures_say_why() -> None:
-    good, failed = read_answers(written(gen_ai)[0], "traces.json").answers
-    assert (good.question, good.answer.text, good.answer.contexts) == (
+def test_single_model_calls_are_answers_and_failures_have_reasons() -> None:
+    answer, failed_answer = read_answers(export_spans(gen_ai)[0], "traces.json").answers
+    assert (answer.question, answer.answer.text, answer.answer.contexts) == (
         "How long may a leave be?",
         "Fifteen days.",
         None,
     )
-    assert good.metadata["model"] == "m-2"
-    assert (failed.question, failed.error) == ("How long may a break be?", "timed out")
+    assert answer.metadata["model"] == "m-2"
+    assert (failed_answer.question, failed_answer.error) == ("How long may a break be?", "timed out")
 
 
 @pytest.mark.parametrize("form", ["lines", "protobuf"])
-def test_large_files_of_traces_are_not_read_row_by_row(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+def test_large_trace_files_are_not_read_row_by_row(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     monkeypatch.setattr(streaming, "SMALL_BYTES", 0)
-    as_json, as_protobuf = written(gen_ai)
+    as_json, as_protobuf = export_spans(gen_ai)
     data, name = (as_json + b"\n" + as_json, "t.jsonl") if form == "lines" else (as_protobuf, "t.pb")
     rows = list(streaming.AnswerStream(streaming.MemorySource(data), name))
     assert [row.question for row in rows] == ["How long may a leave be?", "How long may a break be?"]
 
 
-def test_questions_made_of_traces_are_marked_as_such() -> None:
-    file = read_questions(written(gen_ai)[0], "traces.json")
-    assert [one.text for one in file.questions] == ["How long may a leave be?", "How long may a break be?"]
-    assert {one.tags for one in file.questions} == {("from a trace",)}
-    assert all(len(one.id) == 32 for one in file.questions)
+def test_questions_from_traces_are_marked() -> None:
+    file = read_questions(export_spans(gen_ai)[0], "traces.json")
+    assert [question.text for question in file.questions] == ["How long may a leave be?", "How long may a break be?"]
+    assert {question.tags for question in file.questions} == {("from a trace",)}
+    assert all(len(question.id) == 32 for question in file.questions)
     assert (file.shape, dict(file.columns)["question"]) == ("OpenTelemetry traces", "question")
 
 
 def test_secrets_are_masked_and_counted() -> None:
-    def leaking(tracer: Tracer) -> None:
+    def write_secrets(tracer: Tracer) -> None:
         span = tracer.start_span("rag", start_time=SECOND)
         span.set_attributes(
             {
@@ -250,15 +252,15 @@ def test_secrets_are_masked_and_counted() -> None:
         )
         span.end(end_time=2 * SECOND)
 
-    file = read_answers(written(leaking)[0], "traces.json")
+    file = read_answers(export_spans(write_secrets)[0], "traces.json")
     (answer,) = file.answers
     assert answer.question == "Why is [masked] refused?"
     assert answer.answer.text == "Authorization: [masked] was sent, [masked] too."
-    assert [one.params for one in file.remarks if one.code == "secrets_masked"] == [{"places": 3}]
+    assert [remark.params for remark in file.remarks if remark.code == "secrets_masked"] == [{"places": 3}]
 
 
 @pytest.mark.parametrize(
-    ("said", "left"),
+    ("text", "expected_text"),
     [
         ('{"user": "kim", "password": "hunter \\" 22\'s"}', '{"user": "kim", "password": "[masked]"}'),
         ("{'x-api-key': 'a\\n\"b', 'k': 5}", "{'x-api-key': '[masked]', 'k': 5}"),
@@ -269,20 +271,20 @@ def test_secrets_are_masked_and_counted() -> None:
         ('{"passwords_allowed": "three"}', '{"passwords_allowed": "three"}'),
     ],
 )
-def test_secrets_in_json_within_a_text_are_masked(said: str, left: str) -> None:
-    def leaking(tracer: Tracer) -> None:
+def test_secrets_in_json_within_a_text_are_masked(text: str, expected_text: str) -> None:
+    def write_secrets(tracer: Tracer) -> None:
         span = tracer.start_span("rag", start_time=SECOND)
-        span.set_attributes({"input.value": "Why?", "output.value": said, "db.password": "hunter22"})
+        span.set_attributes({"input.value": "Why?", "output.value": text, "db.password": "hunter22"})
         span.end(end_time=2 * SECOND)
 
-    data = written(leaking)[0]
+    data = export_spans(write_secrets)[0]
     (answer,) = read_answers(data, "traces.json").answers
-    assert answer.answer.text == left
+    assert answer.answer.text == expected_text
     parts, _lost = read_trace_parts(data, "traces.json")
     assert "hunter" not in str([part.content for part in parts])
 
 
-def test_protobuf_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_protobuf_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for data in (b"\n\xff\xff\xff\xff\x0f", b"\n\x05\xff\xfe\x00"):
         with pytest.raises(InvalidFile):
             read_answers(data, "traces.pb")
@@ -306,24 +308,24 @@ def test_protobuf_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         max_leaves=15,
     )
 )
-def test_whatever_claims_to_be_traces_is_read_or_refused(said: Any) -> None:
+def test_any_trace_like_data_is_read_or_refused(spans: Any) -> None:
     with suppress(InvalidFile):
-        read_answers(json.dumps({"resourceSpans": said}).encode(), "traces.json")
+        read_answers(json.dumps({"resourceSpans": spans}).encode(), "traces.json")
 
 
 @pytest.mark.parametrize("span", ["text", 3, [], {"attributes": 5}, {"attributes": [{"value": {"arrayValue": 1}}]}])
-def test_spans_of_another_form_tell_nothing(span: Any) -> None:
-    said = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+def test_spans_of_another_form_are_refused(span: Any) -> None:
+    payload = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
     with pytest.raises(InvalidFile):
-        read_answers(json.dumps(said).encode(), "traces.json")
+        read_answers(json.dumps(payload).encode(), "traces.json")
 
 
-def test_names_in_snake_case_a_conversation_and_a_failure_without_words_are_read() -> None:
+def test_snake_case_names_conversations_and_failures_are_read() -> None:
     def span(name: str, number: int, **fields: Any) -> dict[str, Any]:
         return {"trace_id": "0a", "span_id": f"0{number}", "name": name, "start_time_unix_nano": 9 - number} | fields
 
-    said = {"input.value": "q?", "gen_ai.conversation.id": "c7"}
-    root = span("chain", 1, attributes=[{"key": key, "value": {"string_value": of}} for key, of in said.items()])
+    attributes = {"input.value": "q?", "gen_ai.conversation.id": "c7"}
+    root = span("chain", 1, attributes=[{"key": key, "value": {"string_value": of}} for key, of in attributes.items()])
     root |= {"status": {"code": "STATUS_CODE_ERROR"}}
     passage = [{"key": "retrieval.documents.0.document.content", "value": {"string_value": "p"}}]
     kind = [{"key": "openinference.span.kind", "value": {"string_value": "RETRIEVER"}}]
@@ -331,24 +333,24 @@ def test_names_in_snake_case_a_conversation_and_a_failure_without_words_are_read
     file = {"resource_spans": [{"scope_spans": [{"spans": [root, child]}]}]}
     (row,) = read_answers(json.dumps(file).encode(), "t.json").answers
     assert (row.question, row.error, row.metadata["session"]) == ("q?", "error", "c7")
-    assert [one.text for one in row.answer.contexts or ()] == ["p"]
+    assert [context.text for context in row.answer.contexts or ()] == ["p"]
 
 
-def test_what_was_ranked_last_is_what_the_model_was_given() -> None:
+def test_last_ranking_gives_the_passages_of_the_model() -> None:
     def passages(kind: str, *texts: str) -> list[dict[str, Any]]:
-        names = [f"{kind}.{place}.document.content" for place in range(len(texts))]
+        names = [f"{kind}.{position}.document.content" for position in range(len(texts))]
         return [{"key": name, "value": {"stringValue": text}} for name, text in zip(names, texts, strict=True)]
 
-    asked = [
+    root_attributes = [
         {"key": "input.value", "value": {"stringValue": "q?"}},
         {"key": "output.value", "value": {"stringValue": "a"}},
     ]
     spans = [
-        {"attributes": asked},
+        {"attributes": root_attributes},
         {"parentSpanId": "00", "attributes": passages("retrieval.documents", "one", "two", "three")},
         {"parentSpanId": "00", "attributes": passages("reranker.output_documents", "three", "one")},
     ]
-    about = [{"traceId": "0a", "spanId": f"0{n}", "startTimeUnixNano": n + 1} | one for n, one in enumerate(spans)]
+    about = [{"traceId": "0a", "spanId": f"0{n}", "startTimeUnixNano": n + 1} | entry for n, entry in enumerate(spans)]
     file = {"resourceSpans": [{"scopeSpans": [{"spans": about}]}]}
     (row,) = read_answers(json.dumps(file).encode(), "t.json").answers
-    assert [one.text for one in row.answer.contexts or ()] == ["three", "one"]
+    assert [entry.text for entry in row.answer.contexts or ()] == ["three", "one"]

@@ -1,4 +1,4 @@
-"""Traces by web: a file that OpenInference's own package wrote is sampled, masked, previewed and becomes answers."""
+"""Traces in the browser: a file by OpenInference is sampled, masked, previewed and becomes answers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from django.utils import timezone
 from contrib.traces.forms import PERSONAL_TITLES
 from contrib.traces.importing import pending_traces, store_received
 from contrib.traces.otlp import PERSONAL
-from contrib.traces.tests.test_importing import asked, request
-from contrib.traces.tests.test_otlp import ROWS, exported, rows_by_openinference
+from contrib.traces.tests.test_importing import question_span, request
+from contrib.traces.tests.test_otlp import ROWS, export_provider, rows_by_openinference
 from evaluation.core.roles import Role
 from evaluation.models import Answer, AnswerSet, ImportBatch, Project, Question, QuestionSet, Run
 from evaluation.runs.execution import drain
 from tests.examples import first_fast
 from tests.factories import make_project, make_user
-from tests.pages.browser import VIEW_IDS, VIEWS, visit, wrong_with
+from tests.pages.browser import VIEW_IDS, VIEWS, open_window, page_problems
 
 
 @pytest.fixture
@@ -38,47 +38,47 @@ def client(project: Project) -> Client:
     return client
 
 
-def upload(client: Client, content: bytes, name: str = "traces.json", **said: Any) -> Any:
-    fields = {"system": "my-rag", "rate": "1", "project": Project.objects.get().pk, **said}
+def upload(client: Client, content: bytes, name: str = "traces.json", **options: Any) -> Any:
+    fields = {"system": "my-rag", "rate": "1", "project": Project.objects.get().pk, **options}
     return client.post(reverse("traces-new"), fields | {"file": SimpleUploadedFile(name, content)})
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("form", first_fast(["protobuf", "json"], 1))
-def test_a_file_is_previewed_and_becomes_the_rows_it_was_written_from(client: Client, form: str) -> None:
-    as_json, as_protobuf = exported(rows_by_openinference, "chain")
-    sent = upload(client, as_json if form == "json" else as_protobuf, f"traces.{form}")
-    page = client.get(sent.headers["Location"]).content.decode()
+def test_file_is_previewed_and_becomes_the_rows_it_was_written_from(client: Client, form: str) -> None:
+    as_json, as_protobuf = export_provider(rows_by_openinference, "chain")
+    response = upload(client, as_json if form == "json" else as_protobuf, f"traces.{form}")
+    page = client.get(response.headers["Location"]).content.decode()
     assert not AnswerSet.objects.exists()
     assert not QuestionSet.objects.exists()
     assert "3 traces tell what was asked" in page
     assert "How long may a leave be?" in page
     assert "timed out" in page
-    confirm = sent.headers["Location"] + "confirm/"
+    confirm = response.headers["Location"] + "confirm/"
     first, second = [client.post(confirm).headers["Location"] for _ in range(2)]
     answers = AnswerSet.objects.get()
     assert first == second == f"{reverse('evaluation-run')}?answers={answers.pk}"
-    assert client.get(sent.headers["Location"]).headers["Location"] == first
+    assert client.get(response.headers["Location"]).headers["Location"] == first
     assert (str(answers.question_set), answers.system_version.system.name) == ("my-rag traces v1", "my-rag")
-    stored = {row.question.text: row for row in answers.answers.select_related("question")}
-    assert list(stored) == [row["question"] for row in ROWS]
+    answers_by_question = {row.question.text: row for row in answers.answers.select_related("question")}
+    assert list(answers_by_question) == [row["question"] for row in ROWS]
     for row in ROWS:
-        found = stored[row["question"]]
-        assert (found.text, found.latency_seconds) == (row.get("answer", ""), row["latency_seconds"])
-        assert found.reason.removeprefix("reported: ") == row.get("error", "")
-        assert [one.text for one in found.contexts.all()] == [one["text"] for one in row["contexts"] or ()]
-    assert {one.read().tags for one in Question.objects.all()} == {("from a trace",)}
+        answer = answers_by_question[row["question"]]
+        assert (answer.text, answer.latency_seconds) == (row.get("answer", ""), row["latency_seconds"])
+        assert answer.reason.removeprefix("reported: ") == row.get("error", "")
+        assert [entry.text for entry in answer.contexts.all()] == [entry["text"] for entry in row["contexts"] or ()]
+    assert {entry.read().tags for entry in Question.objects.all()} == {("from a trace",)}
     batch = ImportBatch.objects.get()
     assert (bytes(batch.content), batch.file_sha256) == (b"", answers.file_sha256)
     assert drain(Run.objects.get().pk, seconds=30).state == Run.State.INCOMPLETE  # a third has no answer
 
 
 @pytest.mark.django_db
-def test_rules_a_rate_and_masks_are_kept_with_the_upload(client: Client) -> None:
+def test_rules_rate_and_masks_are_stored_with_the_upload(client: Client) -> None:
     text = "Did kim@example.org (010-1234-5678, 900101-1234567, EMP-0042) use sk-abcdefghijklmnop1234?"
-    file = request(asked(1), asked(2, text), asked(3))
-    said = {"rules": "latency_seconds > `1.5`\n", "rate": "0", "personal": list(PERSONAL), "patterns": "EMP-####"}
-    address = upload(client, file, **said).headers["Location"]
+    file = request(question_span(1), question_span(2, text), question_span(3))
+    form_data = {"rules": "latency_seconds > `1.5`\n", "rate": "0", "personal": list(PERSONAL), "patterns": "EMP-####"}
+    address = upload(client, file, **form_data).headers["Location"]
     batch = ImportBatch.objects.get()
     assert batch.rows == 2
     for secret in ("kim@", "1234-5678", "1234567", "0042", "sk-abc"):
@@ -95,30 +95,30 @@ def test_rules_a_rate_and_masks_are_kept_with_the_upload(client: Client) -> None
 
 
 @pytest.mark.django_db
-def test_what_a_system_sent_is_previewed_and_imported_once(client: Client, project: Project) -> None:
-    store_received(project, request(asked(1), asked(2)), None)
+def test_received_traces_are_previewed_and_imported_once(client: Client, project: Project) -> None:
+    store_received(project, request(question_span(1), question_span(2)), None)
     page = client.get(reverse("traces-new")).content.decode()
     assert f'href="?project={project.pk}&amp;system=my-rag"' in page
     fields = {"system": "my-rag", "rate": "1", "project": project.pk, "personal": "email"}
     address = reverse("traces-new")
-    too_early = client.post(address, fields)
-    assert (too_early.status_code, "There is no trace of" in too_early.content.decode()) == (400, True)
+    early_response = client.post(address, fields)
+    assert (early_response.status_code, "There is no trace of" in early_response.content.decode()) == (400, True)
     ImportBatch.objects.update(created_at=timezone.now() - timedelta(minutes=5))
     first, second = (client.post(address, fields).headers["Location"] for _ in range(2))
     assert "2 of them are taken." in client.get(first).content.decode()
-    store_received(project, request(asked(3)), None)  # after the preview: it goes on waiting
+    store_received(project, request(question_span(3)), None)  # after the preview: it goes on waiting
     client.post(first + "confirm/")
     assert AnswerSet.objects.get().answers.count() == 2
-    assert [one["traces"] for one in pending_traces(project)] == [1]
-    refused = client.post(second + "confirm/", follow=True)  # of what was imported meanwhile
-    assert "There is no trace of" in refused.content.decode()
+    assert [row["traces"] for row in pending_traces(project)] == [1]
+    response = client.post(second + "confirm/", follow=True)  # of what was imported meanwhile
+    assert "There is no trace of" in response.content.decode()
     assert AnswerSet.objects.count() == 1
 
 
 @pytest.mark.django_db
-def test_what_cannot_be_read_is_said_where_it_is_wrong(client: Client) -> None:
-    file = request(asked(1))
-    for said, text in (
+def test_invalid_input_is_reported_with_its_reason(client: Client) -> None:
+    file = request(question_span(1))
+    for changes, text in (
         ({"rules": "a b"}, "is no JMESPath expression"),
         ({"rate": "2"}, "less than or equal to 1"),
         ({"rate": "0"}, "There is no trace of “my-rag” to import"),
@@ -126,13 +126,13 @@ def test_what_cannot_be_read_is_said_where_it_is_wrong(client: Client) -> None:
         ({"content": b"{"}, "was refused"),
         ({"content": rb'{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "\ud800"}]}]}]}'}, "was refused"),
     ):
-        reply = upload(client, said.pop("content", file), **said)
-        assert reply.status_code == 400, said
-        assert text in reply.content.decode().replace("&#x27;", "'"), said
+        reply = upload(client, changes.pop("content", file), **changes)
+        assert reply.status_code == 400, changes
+        assert text in reply.content.decode().replace("&#x27;", "'"), changes
     assert not ImportBatch.objects.exists()
 
 
-def test_everything_that_can_be_masked_can_be_chosen() -> None:
+def test_every_mask_can_be_chosen() -> None:
     assert [name for name, _ in PERSONAL_TITLES] == list(PERSONAL)
 
 
@@ -140,14 +140,14 @@ def test_everything_that_can_be_masked_can_be_chosen() -> None:
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("language", "size"), VIEWS, ids=VIEW_IDS)
-def test_a_lead_brings_traces_in(
+def test_lead_imports_traces_in_the_browser(
     browser: Any, live_server: Any, settings: Any, tmp_path: Path, language: str, size: tuple[int, int]
 ) -> None:
     settings.CONCORD_DISPATCHER = "local"
     lead = make_user(Role.LEAD, make_project())
     file = tmp_path / "traces.pb"
-    file.write_bytes(exported(rows_by_openinference, "chain")[1])
-    with visit(browser, live_server.url, lead, language=language, size=size) as window:
+    file.write_bytes(export_provider(rows_by_openinference, "chain")[1])
+    with open_window(browser, live_server.url, lead, language=language, size=size) as window:
         page = window.page
 
         def press(selector: str) -> None:
@@ -162,14 +162,14 @@ def test_a_lead_brings_traces_in(
         page.fill("[name=rules]", "error != ''\nlatency_seconds < `2`")
         page.fill("[name=rate]", "0")
         page.check("[name=personal][value=email]")
-        wrong = wrong_with(window, "form")
+        problems = page_problems(window, "form")
         press("main form button.primary")
-        wrong += wrong_with(window, "preview")
+        problems += page_problems(window, "preview")
         assert not AnswerSet.objects.exists()
         press("form[action$='/confirm/'] button.primary")
         assert window.path.startswith("/evaluations/new/run/?answers=")
         answers = AnswerSet.objects.get()
-        told = json.dumps(list(answers.answers.values_list("question__text", flat=True)), ensure_ascii=False)
-        assert told == json.dumps([ROWS[1]["question"], ROWS[2]["question"]], ensure_ascii=False)
+        questions = json.dumps(list(answers.answers.values_list("question__text", flat=True)), ensure_ascii=False)
+        assert questions == json.dumps([ROWS[1]["question"], ROWS[2]["question"]], ensure_ascii=False)
         assert answers.runs.get().state == Run.State.INCOMPLETE  # one of the two has no answer
-    assert not wrong, "\n".join(wrong)
+    assert not problems, "\n".join(problems)

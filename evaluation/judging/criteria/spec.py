@@ -100,8 +100,7 @@ class CriterionSpec(FrozenModel):
     ``class``. If one language is missing, its readers and judges get the other.
 
     :raises ValueError: if the levels do not form a scale, differ between languages, an input is needed but not visible
-    to
-        the judge, or the offline measure cannot produce values of the scale."""
+    to the judge, or the offline measure cannot produce values of the scale."""
 
     name: _Name
     title_en: _Title

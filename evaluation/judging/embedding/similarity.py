@@ -121,7 +121,7 @@ def text_hash(text: str) -> str:
 
 
 def is_korean(text: str) -> bool:
-    """Whether at least a tenth of the letters are Hangul."""
+    """Return whether at least a tenth of the letters are Hangul."""
     letters = [character for character in unicodedata.normalize("NFC", text) if character.isalpha()]
     hangul = sum("가" <= c <= "힣" or "ㄱ" <= c <= "ㅣ" for c in letters)
     return bool(letters) and hangul / len(letters) >= _KOREAN_SHARE

@@ -53,8 +53,8 @@ def judge(case: JudgeCase) -> Judging:
 
 
 def check_result(case: JudgeCase, label: Result) -> Result:
-    """Whether the check passes by the label; failed if the label is. A question without a defined check fails as in the
-    rule."""
+    """Return whether the check passes by the label; failed if the label is. A question without a defined check fails as
+    in the rule."""
     rule = negative_detection(case.question, case.answer, case.settings)
     if rule.status is not Status.SCORED:
         return rule

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from evaluation.connectors.catalogue import InvalidSettings
 from evaluation.management.output import command_errors
 from evaluation.management.site_command import SiteCommand
-from evaluation.messages.system_settings import explain_setting
+from evaluation.messages.system_settings import explain_setting_problem
 from evaluation.profiles.spec import read_mapping
 from evaluation.runs.selectors import get_project
 from evaluation.systems.services import connectors, save_system
@@ -39,7 +39,9 @@ class Command(SiteCommand):
                 raise
             problems = error.__cause__.problems
             for problem in problems:
-                self.stderr.write(f"{problem.field}: {explain_setting(problem)}".removeprefix(": "), self.style.ERROR)
+                self.stderr.write(
+                    f"{problem.field}: {explain_setting_problem(problem)}".removeprefix(": "), self.style.ERROR
+                )
             raise CommandError(f"{len(problems)} problem(s); nothing was saved") from error
         self.stdout.write(str(version))
 

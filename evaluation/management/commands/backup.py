@@ -29,7 +29,7 @@ class Command(SiteCommand):
         :raises CommandError: if it fails; no file is left then."""
         file: Path = options["file"]
         try:
-            last = AuditEvent.objects.order_by("-id").first() or AuditEvent()
+            last_event = AuditEvent.objects.order_by("-id").first() or AuditEvent()
             manifest = create_backup(file)
         except DomainError as error:
             raise CommandError(explain_refusal(error)) from error
@@ -40,6 +40,6 @@ class Command(SiteCommand):
             f"{manifest.engine} {manifest.engine_version}, {manifest.made_at:%F %T %Z}, read again: whole"
         )
         try:
-            record(None, BACKUP, last, sha256=manifest.sha256, bytes=manifest.bytes)
+            record(None, BACKUP, last_event, sha256=manifest.sha256, bytes=manifest.bytes)
         except DatabaseError as error:
             self.stderr.write(f"The backup is whole; that it was taken could not be noted: {error}")

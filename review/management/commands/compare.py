@@ -22,10 +22,10 @@ from review.comparisons.values import runs_to_compare
 from review.comparisons.verdict import family_sentence, sentences
 from review.management.options import (
     add_gate_arguments,
+    command_errors,
     find_run,
     print_gate,
     read_gate_request,
-    refusals,
     warn_undecided_gate,
 )
 from review.management.sheets import write
@@ -53,13 +53,13 @@ class Command(SiteCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the files and print the tables."""
-        with refusals():
+        with command_errors():
             for path in options["output"]:
                 COMPARISON_EXPORTS.format_for_path(path)
         if options["run"]:
             runs = [find_run(pk) for pk in options["run"]]
         else:
-            with refusals():
+            with command_errors():
                 runs = runs_to_compare(options["project"], options["questions"])
         if not runs:
             raise CommandError("there is no run to compare")
@@ -68,11 +68,11 @@ class Command(SiteCommand):
         gate_options = options | {"margin": options["margin"] if has_drop else None}
         gate_request = read_gate_request(gate_options, runs[0] if len(runs) > 1 and has_drop else None)
         comparison = compare(runs, seed=options["seed"])
-        with refusals():
+        with command_errors():
             comparison = with_margin(comparison, options["margin"])
         gates = run_gates(comparison.sides, gate_request)
         for path in options["output"]:
-            with refusals():
+            with command_errors():
                 export_comparison(comparison, gates, path)
         if options["format"] == "json":
             self.stdout.write(

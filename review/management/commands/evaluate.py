@@ -11,7 +11,7 @@ from evaluation.management.site_command import SiteCommand
 from evaluation.models.run_spec import ASK_OPTIONS, RUN_OPTIONS
 from evaluation.runs.experiments import read_experiment
 from evaluation.specs.flags import add_flags, file_model
-from review.management.options import add_gate_arguments, refusals
+from review.management.options import add_gate_arguments, command_errors
 
 # Mutually exclusive options.
 EXCLUSIVE = (("judge", "no_judge"), ("reuse_answers", "no_ask"))
@@ -59,7 +59,7 @@ class Command(SiteCommand):
         # Importing it takes a second that the help does not need.
         from review.management.evaluate_run import evaluate
 
-        with refusals():
+        with command_errors():
             options = self._merge_file(options)
         evaluate(self, options)
 
@@ -87,5 +87,7 @@ def _add_options(parser: CommandParser) -> Iterator[Action]:
     parser.add_argument("--format", choices=["text", "json"], default="text")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
     parser.add_argument(
-        "--skip-indexing", action="store_true", help="of source 000; Concord indexes nothing, so nothing is skipped"
+        "--skip-indexing",
+        action="store_true",
+        help="of experiment files; Concord indexes nothing, so nothing is skipped",
     )

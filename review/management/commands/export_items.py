@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from evaluation.management.site_command import SiteCommand
-from review.management.options import refusals
+from review.management.options import command_errors
 from review.models import ReviewQueue
 from review.reports.item_export import ITEM_EXPORTS, export_items_to
 
@@ -29,6 +29,6 @@ class Command(SiteCommand):
         if queue is None:
             raise CommandError(f"there is no queue {options['queue']}", returncode=2)
         for path in options["output"]:
-            with refusals():
+            with command_errors():
                 export_items_to(queue, path)
             self.stdout.write(str(path))

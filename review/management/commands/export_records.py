@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from evaluation.formats.export import write_atomically
 from evaluation.formats.records import NATIVE, form_names
 from evaluation.management.site_command import SiteCommand
-from review.management.options import find_run, refusals
+from review.management.options import command_errors, find_run
 from review.reports.records import export_records
 
 
@@ -25,6 +25,6 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the file atomically."""
         run = find_run(options["run"])
-        with refusals():
+        with command_errors():
             write_atomically(options["output"], export_records(run, options["form"]).chunks)
         self.stdout.write(str(options["output"]))

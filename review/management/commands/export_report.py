@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from evaluation.management.site_command import SiteCommand
 from review.agreement.pages import render_agreement_plots
 from review.comparisons.gates import run_gate
-from review.management.options import add_gate_arguments, find_run, read_gate_request, refusals
+from review.management.options import add_gate_arguments, command_errors, find_run, read_gate_request
 from review.queues.planning import next_review_json
 from review.reports.exports import REPORT_EXPORTS, export_to
 
@@ -27,9 +27,9 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Write each file atomically."""
         run = find_run(options["run"])
-        with refusals():
+        with command_errors():
             gate = run_gate(run, read_gate_request(options))
         for path in options["output"]:
-            with refusals():
+            with command_errors():
                 export_to(run, path, gate, pictures=render_agreement_plots, planned=next_review_json)
             self.stdout.write(str(path))

@@ -12,7 +12,7 @@ from evaluation.formats.reading import recode
 from evaluation.management.commands.import_questions import add_encoding_option
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.explanations import explain
-from review.management.options import find_run, refusals
+from review.management.options import command_errors, find_run
 from review.ratings.import_files import import_ratings
 from review.ratings.importing import FileSampling
 
@@ -54,7 +54,7 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Import the file and print the number of rows by outcome."""
         run, path = find_run(options["run"]), options["file"]
-        with refusals():
+        with command_errors():
             outcome = import_ratings(
                 run,
                 recode(path.read_bytes(), options["encoding"], path.name),

@@ -15,11 +15,11 @@ from evaluation.messages import numbers
 from evaluation.specs.flags import add_flags, number
 from review.management.options import (
     add_queue_options,
+    command_errors,
     find_reviewers,
     find_run,
+    read_named_reviewers,
     read_queue_spec,
-    read_sharing,
-    refusals,
 )
 from review.models import ReviewQueue
 from review.models.queue_spec import SETTINGS
@@ -62,7 +62,7 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the expected effort and precision, and create the queue."""
         runs = [find_run(pk) for pk in options["run"]]
-        with refusals():
+        with command_errors():
             metrics = select_criteria(runs, read_queue_spec(options), metric_names(runs, options["metrics"]))
             people = find_reviewers(runs[0], options["reviewers"])
             run_designs = design_samples(runs, metrics, options["size"], options["guess"])
@@ -71,7 +71,7 @@ class Command(SiteCommand):
                     run_designs[runs[0].pk], options, read_queue_spec(options).share_per_criterion(len(metrics))
                 )
                 run_designs = design_samples(runs, metrics, options["size"], options["guess"])
-            spec, sharing = read_queue_spec(options), read_sharing(options, people)
+            spec, sharing = read_queue_spec(options), read_named_reviewers(options, people)
             params = draw_params_by_run(run_designs, spec, pick_answers(runs, options["answers"], options["questions"]))
             preview = queue_preview(runs, metrics, spec, reviewers=len(people), params=params)
             queue = None

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evaluation.management.site_command import SiteCommand
-from review.management.options import add_gate_arguments, find_run, read_gate_request, refusals
+from review.management.options import add_gate_arguments, command_errors, find_run, read_gate_request
 
 
 class Command(SiteCommand):
@@ -25,6 +25,6 @@ class Command(SiteCommand):
         from review.management.tables import show_results
 
         run = find_run(options["run"])
-        with refusals():
+        with command_errors():
             gate = run_gate(run, read_gate_request(options))
         show_results(self, run, gate, options["format"])

@@ -26,7 +26,7 @@ class MetricCurves:
     title: Bilingual
     formula: Bilingual
     chart: CurveChart
-    twin: PlotTable
+    table: PlotTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _metric_curves(name: str, lines: Sequence[tuple[str, DepthCurves]], depths: 
     rows = tuple(
         (title, tuple(numbers.format_number(curves.values[name][k - 1], 3) for k in depths)) for title, curves in lines
     )
-    twin = PlotTable(
+    table = PlotTable(
         gettext("Means over the questions, by k"), gettext("Questions"), tuple(f"k={k}" for k in depths), rows
     )
-    return MetricCurves(spec.title, spec.formula, curve_chart([(t, curves.values[name]) for t, curves in lines]), twin)
+    return MetricCurves(spec.title, spec.formula, curve_chart([(t, curves.values[name]) for t, curves in lines]), table)

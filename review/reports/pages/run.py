@@ -75,7 +75,7 @@ def progress_page(run: Run, counts: Progress, calls: CallStatus) -> ProgressPage
         saved=cache_savings(counts.spent) if counts.spent.hits else "",
         calls=_calls(calls) if live and (calls.in_flight or calls.pace) else "",
         resting=_resting(calls.resting) if live and calls.resting else "",
-        out=_out(calls.batches_out) if calls.batches_out else "",
+        out=_out(calls.open_batches) if calls.open_batches else "",
         batch_troubles=tuple(explain_reason(reason) for reason in dict.fromkeys(calls.batch_troubles)),
         troubles=tuple(
             f"{numbers.format_number(count, 0)} × {explain_reason(reason)}" for reason, count in calls.troubles.items()

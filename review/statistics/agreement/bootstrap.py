@@ -119,18 +119,18 @@ def _merged_strata(group: Indices, strata: Sequence[Hashable]) -> Indices:
 
 
 def resampled_weights(
-    resampler: Resampler, item_weight: Array, cell: Indices, cells: int, resampling: Resampling, widest: int = 0
+    resampler: Resampler, item_weight: Array, cell: Indices, cells: int, resampling: Resampling, largest_array: int = 0
 ) -> Iterator[Array]:
     """Yield the weight of every cell in each resample, shape (resamples, cells).
 
-    ``item_weight`` and ``cell`` are aligned with the resampler's items. ``widest`` is the size of the largest array per
-    resample that the caller derives from them.
+    ``item_weight`` and ``cell`` are aligned with the resampler's items. ``largest_array`` is the size of the largest
+    array per resample that the caller derives from them.
 
     Groups of one stratum with the same content are interchangeable, so only the number of draws of each content
     matters, and it is multinomial. Ten thousand answers on a short scale have a few dozen contents. If the table of
     contents would be too large, every group is drawn separately."""
     resamples = resampling.resamples
-    chunk = max(1, CHUNK_CELLS // max(len(cell), cells, widest, 1))
+    chunk = max(1, CHUNK_CELLS // max(len(cell), cells, largest_array, 1))
     if resampler.groups * cells > MAX_CONTENT_CELLS:
         for counts in resampler.multiplicities(resamples, resampling.seed, chunk):
             yield cell_weights(counts, resampler.group, item_weight, cell, cells)
@@ -264,17 +264,17 @@ def _statistic_interval(
 def _resampled_statistics(
     layout: Layout, scale: Scale, names: list[str], resampler: Resampler, resampling: Resampling, *, jackknife: bool
 ) -> dict[str, BatchStatistic]:
-    cells, widest = len(layout.judge), len(layout.category_values) ** 2
+    cells, largest_array = len(layout.judge), len(layout.category_values) ** 2
     batches: Iterator[Array]
     if jackknife:
-        chunk = max(1, CHUNK_CELLS // max(len(layout.positions), widest, 1))
+        chunk = max(1, CHUNK_CELLS // max(len(layout.positions), largest_array, 1))
         left_out = resampler.leave_one_out(chunk)
         batches = (
             cell_weights(multiplicities, resampler.group, layout.item_weight, layout.cell, cells)
             for multiplicities in left_out
         )
     else:
-        batches = resampled_weights(resampler, layout.item_weight, layout.cell, cells, resampling, widest)
+        batches = resampled_weights(resampler, layout.item_weight, layout.cell, cells, resampling, largest_array)
     collected: dict[str, list[BatchStatistic]] = {name: [] for name in names}
     for weight in batches:
         for name, batch in batch_statistics(layout, scale, names, weight).items():

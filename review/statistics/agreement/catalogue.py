@@ -204,10 +204,15 @@ def distinct_units(units: RatedUnits) -> tuple[RatedUnits, Indices]:
 
     Thousands of items on a short scale have a few dozen distinct units."""
     rows = np.column_stack([units.counts, units.raters, units.total, units.squares])
-    kinds, kind_of_unit = np.unique(rows, axis=0, return_inverse=True)
+    unique_rows, unique_index = np.unique(rows, axis=0, return_inverse=True)
     size = units.counts.shape[1]
-    counts, raters, total, squares = kinds[:, :size], kinds[:, size], kinds[:, size + 1], kinds[:, size + 2]
-    return replace(units, counts=counts, raters=raters, total=total, squares=squares), kind_of_unit.reshape(-1)
+    counts, raters, total, squares = (
+        unique_rows[:, :size],
+        unique_rows[:, size],
+        unique_rows[:, size + 1],
+        unique_rows[:, size + 2],
+    )
+    return replace(units, counts=counts, raters=raters, total=total, squares=squares), unique_index.reshape(-1)
 
 
 def _numeric_value(value: float | str, scale: Scale) -> float:

@@ -58,9 +58,9 @@ def _resampled_means(
     combined = Resampler(np.concatenate([resampler.group[layout.positions] for layout in layouts]), resampler.stratum)
     weight = np.concatenate([layout.item_weight for layout in layouts])
     cell = np.concatenate([layout.cell + start for layout, start in zip(layouts, starts, strict=False)])
-    widest = max(len(layout.category_values) for layout in layouts) ** 2
+    largest_array = max(len(layout.category_values) for layout in layouts) ** 2
     batches: dict[str, list[BatchStatistic]] = {name: [] for name in names}
-    for weights in resampled_weights(combined, weight, cell, int(starts[-1]), resampling, widest):
+    for weights in resampled_weights(combined, weight, cell, int(starts[-1]), resampling, largest_array):
         by_layout = [
             (
                 len(layout.positions),

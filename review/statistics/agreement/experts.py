@@ -65,9 +65,10 @@ class ExpertAgreement:
     ``n`` counts the items with two or more ratings. Items with one rating are counted in ``excluded``. They contribute
     to category frequencies in AC and Fleiss' kappa, as Gwet defines it, but not to agreement.
 
-    ``statistics`` holds alpha, AC and Fleiss' kappa over all raters, with gaps. The other statistics are means over
-    pairs of raters, weighted by the items of a pair. All intervals, including those of pairs and ceiling, resample the
-    same groups. ``coincidences[k][l]`` counts pairable values; each item enters with as many as it has ratings."""
+    ``statistics`` holds alpha, AC and Fleiss' kappa over all raters, who need not rate every item. The other statistics
+    are means over pairs of raters, weighted by the items of a pair. All intervals, including those of pairs and
+    ceiling, resample the same groups. ``coincidences[k][l]`` counts pairs of ratings with values k and l; an item with
+    m ratings contributes m in total."""
 
     n: int
     ratings: int
@@ -117,18 +118,21 @@ def compare_experts(
 ) -> ExpertAgreement:
     """Compare the experts with each other.
 
-    With ``judge`` (item -> value) the result also has the judge's side of the ceiling and the alternative-annotator
-    test. ``groups`` and ``weights`` are by item; the groups, strata and ``bca`` of ``resampling`` are ignored.
-    Statistics with a direction, such as bias and true positive rate, are undefined among experts.
-
+    With ``judge`` (item -> value) the result has the judge's side of the ceiling and the alternative-annotator test.
+    ``groups`` and ``weights`` are by item; groups, strata and ``bca`` of ``resampling`` are ignored. Statistics with a
+    direction, such as bias and true positive rate, are undefined.
     :raises ValueError: for a value off the scale or an item rated twice by a rater."""
     items = group_by_item(ratings)
     multiply_rated = sum(len(values) > 1 for values in items.values())
-    unit_kinds, kind_of_unit = distinct_units(rated_units(items, scale, tuple(bins)))
-    weight = _normalized_weights(items, weights)
+    unique_units, unique_index = distinct_units(rated_units(items, scale, tuple(bins)))
+    item_weight = _normalized_weights(items, weights)
     pairs = _pair_agreements(items, scale, weights, bins)
     statistics = _statistics(
-        unit_kinds, scale, bool(bins), _kind_weights(weight, kind_of_unit, unit_kinds), list(pairs.values())
+        unique_units,
+        scale,
+        bool(bins),
+        _unique_unit_weights(item_weight, unique_index, unique_units),
+        list(pairs.values()),
     )
     resampler = item_resampler(items, groups, resampling) if resampling is not None and items else None
     intervals: dict[str, Interval] = {}
@@ -136,7 +140,7 @@ def compare_experts(
     if resampling is not None and resampler is not None:
         all_rater_names = [name for name in ALL_RATER_STATISTICS if statistics[name].value is not None]
         intervals, reasons = _reliability_intervals(
-            unit_kinds, kind_of_unit, scale, all_rater_names, weight, resampler, resampling
+            unique_units, unique_index, scale, all_rater_names, item_weight, resampler, resampling
         )
         averaged = [name for name in AVERAGED_STATISTICS if name not in ALL_RATER_STATISTICS]
         pair_names = [name for name in averaged if statistics[name].value is not None]
@@ -151,8 +155,8 @@ def compare_experts(
         raters=tuple(rater_names(items)),
         excluded={"single_rating": len(items) - multiply_rated} if len(items) > multiply_rated else {},
         statistics=statistics,
-        coincidences=_coincidences(unit_kinds, _kind_weights(weight, kind_of_unit, unit_kinds)),
-        labels=unit_kinds.labels,
+        coincidences=_coincidences(unique_units, _unique_unit_weights(item_weight, unique_index, unique_units)),
+        labels=unique_units.labels,
         intervals=intervals,
         interval_reasons={name: str(reason) for name, reason in reasons.items()},
         pairs=pairs,
@@ -167,13 +171,13 @@ def compare_experts(
 def _normalized_weights(items: Mapping[Item, object], weights: Mapping[Item, float] | None) -> Array:
     if weights is None or not items:
         return np.ones(len(items))
-    chosen = np.array([weights[item] for item in items], dtype=np.float64)
-    return np.asarray(chosen / chosen.mean())
+    item_weight = np.array([weights[item] for item in items], dtype=np.float64)
+    return np.asarray(item_weight / item_weight.mean())
 
 
-def _kind_weights(weight: Array, kind_of_unit: Indices, units: RatedUnits) -> Array:
-    """Weight of each distinct unit."""
-    return np.bincount(kind_of_unit, weights=weight, minlength=len(units.raters)).astype(np.float64)
+def _unique_unit_weights(item_weight: Array, unique_index: Indices, units: RatedUnits) -> Array:
+    """Return the summed weight of the items of each distinct unit."""
+    return np.bincount(unique_index, weights=item_weight, minlength=len(units.raters)).astype(np.float64)
 
 
 def _pair_agreements(
@@ -208,17 +212,19 @@ def pair_layouts(
 
 
 def _statistics(
-    units: RatedUnits, scale: Scale, binned: bool, weight: Array, pairs: Sequence[PairAgreement]
+    units: RatedUnits, scale: Scale, binned: bool, unit_weight: Array, pairs: Sequence[PairAgreement]
 ) -> dict[str, Statistic]:
     inapplicable_reasons: dict[str, Undefined] = {"bias": Undefined.NO_DIRECTION}
     inapplicable_reasons |= dict.fromkeys(YES_NO_STATISTICS, Undefined.NO_DIRECTION)
     inapplicable_reasons |= {
-        name: why for name, why in inapplicable_statistics(scale, binned).items() if name not in inapplicable_reasons
+        name: inapplicable_reason
+        for name, inapplicable_reason in inapplicable_statistics(scale, binned).items()
+        if name not in inapplicable_reasons
     }
     if not units.labels:
         inapplicable_reasons["fleiss_kappa"] = Undefined.NEEDS_BINNING
     reliabilities = reliability_statistics(
-        units, scale, [name for name in ALL_RATER_STATISTICS if name not in inapplicable_reasons], weight
+        units, scale, [name for name in ALL_RATER_STATISTICS if name not in inapplicable_reasons], unit_weight
     )
     means = averaged_statistics(pairs)
     statistics: dict[str, Statistic] = {}
@@ -239,17 +245,17 @@ def _mean_of_pairs(name: str, mean: float | None, pairs: Sequence[PairAgreement]
     return Statistic(None, pairs[0].statistics[name].reason if pairs else str(Undefined.TOO_FEW_RATERS))
 
 
-def _coincidences(units: RatedUnits, weight: Array) -> tuple[tuple[float, ...], ...] | None:
+def _coincidences(units: RatedUnits, unit_weight: Array) -> tuple[tuple[float, ...], ...] | None:
     if not units.labels:
         return None
-    counts = unit_coincidences(units.counts, weight, units.category_values).counts
+    counts = unit_coincidences(units.counts, unit_weight, units.category_values).counts
     return tuple(tuple(float(cell) for cell in row) for row in counts.tolist())
 
 
 def item_resampler(
     items: Mapping[Item, object], groups: Mapping[Item, Hashable] | None, resampling: Resampling
 ) -> Resampler:
-    """Resampler of all items, by group or separately."""
+    """Build a resampler of all items, by group or, without groups, by item."""
     group_of_item = list(items) if groups is None else [groups[item] for item in items]
     settings = Resampling(resampling.resamples, resampling.seed, group_of_item)
     return build_resampler(len(items), settings, np.arange(len(items), dtype=np.int64))
@@ -257,19 +263,19 @@ def item_resampler(
 
 def _reliability_intervals(
     units: RatedUnits,
-    kind_of_unit: Indices,
+    unique_index: Indices,
     scale: Scale,
     names: list[str],
-    weight: Array,
+    item_weight: Array,
     resampler: Resampler,
     resampling: Resampling,
 ) -> tuple[dict[str, Interval], dict[str, Undefined]]:
     if resampler.groups < 2 or not names:
         return {}, dict.fromkeys(names, Undefined.TOO_FEW_GROUPS)
-    size, widest = len(units.raters), len(units.labels) ** 2
+    size, largest_array = len(units.raters), len(units.labels) ** 2
     batches = [
-        reliability_statistics(units, scale, names, resampled)
-        for resampled in resampled_weights(resampler, weight, kind_of_unit, size, resampling, widest)
+        reliability_statistics(units, scale, names, unit_weights)
+        for unit_weights in resampled_weights(resampler, item_weight, unique_index, size, resampling, largest_array)
     ]
     return percentile_intervals(
         {name: concatenate_batches([batch[name] for batch in batches]) for name in names}, resampling.confidence

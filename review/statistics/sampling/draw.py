@@ -119,7 +119,8 @@ def draw(
     ``uncertainty`` reaches its size on average. ``fails_plus_share`` with a share, ``all`` and ``hand_picked`` ignore
     it.
 
-    :raises DomainError: ``empty_frame``, ``draw_too_small``, ``no_spread``, ``no_fail_threshold``, ``fails_exceed_size``
+    :raises DomainError: ``empty_frame``, ``draw_too_small``, ``no_spread``, ``no_fail_threshold``,
+    ``fails_exceed_size``
         or ``unknown_keys``.
     :raises ValueError: for duplicate keys or a size below 1."""
     strategy = Strategy(strategy)

@@ -1,4 +1,4 @@
-"""Changing anything behind the product's back shows: events, sealed rows, triggers."""
+"""Tampering with events, sealed rows or triggers is detected."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 POSTGRES = connection.vendor == "postgresql"
 
 
-def codes(kept: str = "") -> list[str]:
-    return [one.code for one in audit.flaws(kept)]
+def flaw_codes(head: str = "") -> list[str]:
+    return [flaw.code for flaw in audit.flaws(head)]
 
 
 def execute(*statements: str) -> None:
@@ -38,73 +38,71 @@ def execute(*statements: str) -> None:
 
 
 @pytest.fixture
-def rated() -> Any:
+def rated_run() -> Any:
     """A run with scores and a rating, all sealed."""
     run = make_scored_run()
     imported_rating(answer_rows(run)[0], metric("correctness"), "anna", 3)
     assert audit.seal_rows() == Score.objects.count() + Rating.objects.count()
-    assert codes() == []
+    assert flaw_codes() == []
     return run
 
 
-def test_a_changed_score_shows_with_its_table_and_the_numbers_around_it(rated: Any) -> None:
+def test_changed_score_is_reported_with_its_table_and_row_range(rated_run: Any) -> None:
     with append_only.suspended():
         Score.objects.filter(pk=Score.objects.first().pk).update(reason="better")
     last = Score.objects.order_by("pk").last().pk
     assert list(audit.flaws()) == [audit.Flaw("rows_differ", f"evaluation_score 1-{last}")] or POSTGRES
-    assert codes() == ["rows_differ"]
+    assert flaw_codes() == ["rows_differ"]
 
 
 @pytest.mark.parametrize("change", [{"value": 2}, {"blind": False}, {"probability": 0.5}])
-def test_a_changed_rating_shows(rated: Any, change: dict[str, Any]) -> None:
+def test_changed_rating_is_reported(rated_run: Any, change: dict[str, Any]) -> None:
     with append_only.suspended():
         Rating.objects.update(**change)
-    assert codes() == ["rows_differ"]
+    assert flaw_codes() == ["rows_differ"]
 
 
-def test_a_comment_may_be_erased(rated: Any) -> None:
+def test_a_comment_may_be_erased(rated_run: Any) -> None:
     with append_only.suspended():
         Rating.objects.update(comment="")
-    assert codes() == []
+    assert flaw_codes() == []
 
 
-def test_a_deleted_rating_shows_and_so_does_one_slipped_in_between(rated: Any) -> None:
-    gone = Rating.objects.get()
+def test_deleted_rating_is_reported_until_it_is_restored(rated_run: Any) -> None:
+    rating = Rating.objects.get()
     with append_only.suspended():
         Rating.objects.all().delete()
-    assert codes() == ["rows_differ"]
-    gone.save(force_insert=True)
-    assert codes() == []
+    assert flaw_codes() == ["rows_differ"]
+    rating.save(force_insert=True)
+    assert flaw_codes() == []
 
 
-def test_a_tail_that_was_cut_off_shows_by_the_head_that_was_kept(rated: Any) -> None:
-    kept = audit.chain_head()
+def test_truncated_chain_is_detected_by_a_later_head(rated_run: Any) -> None:
+    head = audit.chain_head()
     audit.record(None, "test.more", make_project())
-    assert codes(kept) == []
-    later = audit.chain_head()
+    assert flaw_codes(head) == []
+    later_head = audit.chain_head()
     with append_only.suspended():
         AuditEvent.objects.order_by("-id").first().delete()
-    assert codes() == []
-    assert codes(later) == ["head_missing"]
-    assert codes(kept) == []
+    assert flaw_codes() == []
+    assert flaw_codes(later_head) == ["head_missing"]
+    assert flaw_codes(head) == []
 
 
-def test_rows_are_sealed_once_however_often_and_a_thousand_to_an_event(
-    rated: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_sealed_once_in_events_of_limited_size(rated_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert audit.seal_rows() == 0
     monkeypatch.setattr(audit, "ROWS_PER_SEAL", 4)
     make_scored_run()
-    new = audit.unsealed_rows()
-    before = AuditEvent.objects.filter(verb=audit.SEALED).count()
+    unsealed = audit.unsealed_rows()
+    seals_before = AuditEvent.objects.filter(verb=audit.SEALED).count()
     assert audit.seal_rows(max_events=1) == 4
-    assert audit.seal_rows() == new - 4
-    assert AuditEvent.objects.filter(verb=audit.SEALED).count() == before + -(-new // 4)
-    assert codes() == []
+    assert audit.seal_rows() == unsealed - 4
+    assert AuditEvent.objects.filter(verb=audit.SEALED).count() == seals_before + -(-unsealed // 4)
+    assert flaw_codes() == []
 
 
-def test_the_background_leaves_young_rows_for_later() -> None:
-    """Sealed are rows of an hour and more, and not before one has waited for two."""
+def test_background_sealing_skips_recent_rows() -> None:
+    """Rows older than one hour are sealed once one of them is two hours old."""
     run = make_scored_run()
     count = Score.objects.count()
     with append_only.suspended():
@@ -116,7 +114,7 @@ def test_the_background_leaves_young_rows_for_later() -> None:
     imported_rating(answer_rows(run)[0], metric("correctness"), "anna", 3)
     audit.seal_old_rows()
     assert (audit.unsealed_rows(), Rating.objects.count()) == (1, 1)
-    assert codes() == []
+    assert flaw_codes() == []
 
 
 TABLE = "review_rating"
@@ -149,27 +147,29 @@ else:
     }
 
 
-@pytest.mark.parametrize(("code", "statements"), [(code, one) for code, of in TAMPERINGS.items() for one in of])
-def test_a_trigger_that_is_not_as_it_should_be_is_named(code: str, statements: tuple[str, ...]) -> None:
-    assert codes() == []
+@pytest.mark.parametrize(
+    ("code", "statements"), [(code, statements) for code, variants in TAMPERINGS.items() for statements in variants]
+)
+def test_tampered_trigger_is_reported(code: str, statements: tuple[str, ...]) -> None:
+    assert flaw_codes() == []
     execute(*statements)
-    (found,) = audit.flaws()
-    assert (found.code, found.subject.endswith(f" on {TABLE}")) == (code, True)
+    (flaw,) = audit.flaws()
+    assert (flaw.code, flaw.subject.endswith(f" on {TABLE}")) == (code, True)
     execute("SELECT 1")  # the check itself changed nothing
-    assert codes() == [code]
+    assert flaw_codes() == [code]
 
 
 @pytest.mark.skipif(not POSTGRES, reason="functions of triggers are PostgreSQL's")
-def test_a_function_that_lets_everything_pass_is_named_at_every_trigger_that_calls_it() -> None:
+def test_replaced_trigger_function_is_reported_for_every_trigger() -> None:
     execute(
         "CREATE OR REPLACE FUNCTION concord_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$"
     )
-    assert set(codes()) == {"trigger_changed"}
-    assert len(codes()) == 3 * len(append_only.append_only_tables())
+    assert set(flaw_codes()) == {"trigger_changed"}
+    assert len(flaw_codes()) == 3 * len(append_only.append_only_tables())
 
 
 @pytest.mark.skipif(not POSTGRES, reason="SQLite knows no roles")
-def test_a_role_that_does_not_own_the_tables_works_and_says_that_it_cannot_see_to_the_triggers() -> None:
+def test_role_without_ownership_reports_triggers_as_unchecked() -> None:
     execute(
         "CREATE ROLE concord_app_of_test",
         "GRANT USAGE ON SCHEMA public TO concord_app_of_test",
@@ -180,38 +180,38 @@ def test_a_role_that_does_not_own_the_tables_works_and_says_that_it_cannot_see_t
     run = make_scored_run()
     imported_rating(answer_rows(run)[0], metric("correctness"), "anna", 3)
     assert audit.seal_rows() > 0
-    assert codes() == ["triggers_unchecked"]
+    assert flaw_codes() == ["triggers_unchecked"]
     execute("RESET ROLE")
-    assert codes() == []
+    assert flaw_codes() == []
 
 
 def run_command(*arguments: str) -> tuple[int, str]:
     out = io.StringIO()
     try:
         call_command("verify_audit", *arguments, stdout=out)
-    except SystemExit as ended:
-        return int(str(ended)), out.getvalue()
+    except SystemExit as exit_error:
+        return int(str(exit_error)), out.getvalue()
     return 0, out.getvalue()
 
 
-def test_the_command_tells_flaws_and_the_head_and_seals_where_asked() -> None:
+def test_command_reports_flaws_and_head_and_seals_on_request() -> None:
     make_scored_run()
     code, text = run_command("--seal")
     assert (code, "nothing was changed" in text, "0 not sealed yet" in text) == (0, True, True)
-    kept = audit.chain_head()
-    assert f"head: {kept}" in text
+    head = audit.chain_head()
+    assert f"head: {head}" in text
     with append_only.suspended():
         Score.objects.update(reason="better")
-    code, text = run_command("--head", kept)
+    code, text = run_command("--head", head)
     assert (code, "evaluation_score" in text) == (1, True)
     code, text = run_command("--format", "json")
-    told = json.loads(text)
-    assert (code, told["head"], [one["code"] for one in told["flaws"]]) == (1, kept, ["rows_differ"])
+    report = json.loads(text)
+    assert (code, report["head"], [flaw["code"] for flaw in report["flaws"]]) == (1, head, ["rows_differ"])
     with pytest.raises(CommandError, match="is no head"):
         call_command("verify_audit", "--head", "12")
 
 
-def test_the_page_says_the_same_to_administrators_alone(client: Client) -> None:
+def test_page_reports_flaws_to_administrators_only(client: Client) -> None:
     make_scored_run()
     audit.seal_rows()
     administrator = make_user(is_superuser=True, is_staff=True)
@@ -230,14 +230,14 @@ def test_the_page_says_the_same_to_administrators_alone(client: Client) -> None:
     assert client.post(reverse("admin:audit-verify")).status_code in {302, 403}
 
 
-def test_health_checks_look_at_it_where_asked(settings: Any, tmp_path: Any) -> None:
+def test_health_check_includes_the_audit_on_request(settings: Any, tmp_path: Any) -> None:
     settings.VAR_DIR = tmp_path
     make_scored_run()
     audit.seal_rows()
     with append_only.suspended():
         Score.objects.update(reason="better")
-    for asked, told in (([], False), (["--audit"], True)):
+    for options, is_reported in (([], False), (["--audit"], True)):
         out = io.StringIO()
         with pytest.raises(SystemExit):  # no cluster is there either
-            call_command("healthcheck", *asked, stdout=out)
-        assert ("evaluation_score" in out.getvalue()) is told
+            call_command("healthcheck", *options, stdout=out)
+        assert ("evaluation_score" in out.getvalue()) is is_reported

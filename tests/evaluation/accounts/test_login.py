@@ -1,4 +1,4 @@
-"""Failed log-ins: after ten nobody gets in for a while, whatever the password, and others are not held up (A11)."""
+"""Failed logins are throttled by name and address."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ RIGHT = "a good password"
 def attempt(
     name: str, password: str, address: str = "10.0.0.1", path: str = "login", browser: Client | None = None
 ) -> int:
-    where = {"REMOTE_ADDR": address}
-    return (browser or Client()).post(reverse(path), {"username": name, "password": password}, **where).status_code  # type: ignore[arg-type]
+    request_meta = {"REMOTE_ADDR": address}
+    return (
+        (browser or Client()).post(reverse(path), {"username": name, "password": password}, **request_meta).status_code
+    )  # type: ignore[arg-type]
 
 
-def test_twenty_bad_log_ins_are_throttled_and_then_the_right_password_is_too() -> None:
+def test_repeated_failures_also_block_the_right_password() -> None:
     kim = make_user(username="kim")
-    seen = [attempt("kim", "wrong") for _ in range(20)]
+    statuses = [attempt("kim", "wrong") for _ in range(20)]
     # the tenth failure is the last that is looked at; its answer says already to wait
-    assert seen == [200] * 9 + [429] * 11
+    assert statuses == [200] * 9 + [429] * 11
     assert attempt("kim", RIGHT) == 429
     assert FailedLogin.objects.count() == 10
     FailedLogin.objects.update(created_at=timezone.now() - timedelta(minutes=16))
@@ -36,14 +38,14 @@ def test_twenty_bad_log_ins_are_throttled_and_then_the_right_password_is_too() -
     assert kim.is_active
 
 
-def test_the_page_says_how_long_to_wait_and_not_whether_the_name_exists() -> None:
+def test_page_states_the_wait_and_hides_whether_the_name_exists() -> None:
     for _ in range(10):
         attempt("nobody", "wrong")
     page = Client().post(reverse("login"), {"username": "Nobody ", "password": "x"}, REMOTE_ADDR="10.0.0.1")
     assert "Wait 15 minutes" in page.content.decode()
 
 
-def test_another_address_and_another_name_are_not_held_up() -> None:
+def test_other_addresses_and_names_are_not_blocked() -> None:
     make_user(username="kim"), make_user(username="lee")
     for _ in range(12):
         attempt("kim", "wrong")
@@ -51,14 +53,14 @@ def test_another_address_and_another_name_are_not_held_up() -> None:
     assert attempt("kim", RIGHT, "10.0.0.2") == 302
 
 
-def test_one_name_tried_from_everywhere_has_to_wait_everywhere() -> None:
+def test_name_tried_from_many_addresses_is_blocked_everywhere() -> None:
     for number in range(50):
         record_failure("kim", f"10.0.1.{number}")
     assert blocked_until("kim", "10.0.9.9") is not None
     assert blocked_until("lee", "10.0.9.9") is None
 
 
-def test_a_log_in_forgets_the_failures_before_it() -> None:
+def test_login_clears_earlier_failures() -> None:
     make_user(username="kim")
     for _ in range(9):
         attempt("kim", "wrong")
@@ -66,22 +68,24 @@ def test_a_log_in_forgets_the_failures_before_it() -> None:
     assert not FailedLogin.objects.exists()
 
 
-def test_the_back_office_has_no_door_of_its_own() -> None:
+def test_admin_login_redirects_to_the_login_page() -> None:
     make_user(username="kim", is_superuser=True, is_staff=True)
-    browser, door = Client(), reverse("admin:login") + "?next=/admin/evaluation/run/"
-    for answer in (browser.get(door), browser.post(door, {"username": "kim", "password": RIGHT})):
-        assert answer.headers["Location"].startswith(reverse("login") + "?next=")
+    browser, admin_login = Client(), reverse("admin:login") + "?next=/admin/evaluation/run/"
+    for response in (browser.get(admin_login), browser.post(admin_login, {"username": "kim", "password": RIGHT})):
+        assert response.headers["Location"].startswith(reverse("login") + "?next=")
         assert "_auth_user_id" not in browser.session
-    there = browser.post(browser.get(door).headers["Location"], {"username": "kim", "password": RIGHT})
-    assert there.headers["Location"] == "/admin/evaluation/run/"
-    assert browser.get(door).headers["Location"] == reverse("admin:index")
+    response_after_login = browser.post(
+        browser.get(admin_login).headers["Location"], {"username": "kim", "password": RIGHT}
+    )
+    assert response_after_login.headers["Location"] == "/admin/evaluation/run/"
+    assert browser.get(admin_login).headers["Location"] == reverse("admin:index")
     make_user(username="lee")
-    stranger = Client()
-    attempt("lee", RIGHT, browser=stranger)
-    assert stranger.get("/admin/", follow=True).status_code == 403
+    other_browser = Client()
+    attempt("lee", RIGHT, browser=other_browser)
+    assert other_browser.get("/admin/", follow=True).status_code == 403
 
 
-def test_names_and_addresses_are_kept_as_hashes_and_for_a_day_only() -> None:
+def test_names_and_addresses_are_stored_hashed_for_one_day() -> None:
     record_failure("kim", "10.0.0.1")
     row = FailedLogin.objects.get()
     assert "kim" not in row.name
@@ -91,15 +95,15 @@ def test_names_and_addresses_are_kept_as_hashes_and_for_a_day_only() -> None:
     assert FailedLogin.objects.count() == 1
 
 
-def test_names_tried_one_after_the_other_from_one_address_have_to_wait() -> None:
+def test_many_names_from_one_address_are_blocked() -> None:
     make_user(username="kim")
-    seen = [attempt(f"name-{number}", "wrong") for number in range(32)]
-    assert seen == [200] * 29 + [429] * 3  # the thirtieth name is the last that is looked at
+    statuses = [attempt(f"name-{number}", "wrong") for number in range(32)]
+    assert statuses == [200] * 29 + [429] * 3  # the thirtieth name is the last that is looked at
     assert attempt("kim", RIGHT) == 429
     assert attempt("kim", RIGHT, "10.0.0.2") == 302
 
 
-def test_former_log_in_does_not_exempt_a_browser_from_the_limits() -> None:
+def test_earlier_login_does_not_exempt_a_browser_from_the_limits() -> None:
     make_user(username="kim")
     browser = Client()
     assert attempt("kim", RIGHT, browser=browser) == 302
@@ -110,7 +114,7 @@ def test_former_log_in_does_not_exempt_a_browser_from_the_limits() -> None:
     assert attempt("kim", RIGHT, browser=browser) == 429
 
 
-def test_log_ins_and_failures_stand_in_the_audit_log_without_names() -> None:
+def test_audit_log_records_logins_and_failures_without_names() -> None:
     kim = make_user(username="kim")
     attempt("kim", "wrong"), attempt("nobody", "wrong"), attempt("kim", RIGHT)
     rows = AuditEvent.objects.order_by("pk").values_list("verb", "actor", "detail")

@@ -1,4 +1,4 @@
-"""Whose name a token works in: nobody rates as somebody else."""
+"""API tokens act for one user and cannot rate for another."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from tests.factories import make_queue, make_scored_run, make_user
 from tests.pages.world import make_world
 
 pytestmark = pytest.mark.django_db
-GIVEN = {"correctness": {"value": 3}, "faithfulness": {"value": 3}}
+VALUES = {"correctness": {"value": 3}, "faithfulness": {"value": 3}}
 
 
 def rated_by_token(made_by: User | None = None) -> list[Rating]:
-    """The ratings of an item that a reviewer's token, made by somebody, submitted."""
+    """Ratings submitted with a reviewer's token; ``made_by`` is the user who created the token."""
     run = make_scored_run(values=[3])
-    me = make_user(Role.REVIEWER, run.project)
-    queue = make_queue(run, reviewers=[me])
-    caller = Caller(None, run.project, user=me)
+    reviewer = make_user(Role.REVIEWER, run.project)
+    queue = make_queue(run, reviewers=[reviewer])
+    caller = Caller(None, run.project, user=reviewer)
     if made_by:
         ApiToken.objects.update(made_by=made_by)
     item = caller.post(f"review-queues/{queue.pk}/next/").json()["id"]
-    caller.post(f"items/{item}/submit/", {"values": GIVEN, "idempotency_key": "k"})
+    caller.post(f"items/{item}/submit/", {"values": VALUES, "idempotency_key": "k"})
     return list(Rating.objects.order_by("pk"))
 
 
-def test_ones_own_token_rates_blind_and_the_rating_names_it() -> None:
+def test_own_token_rates_blind_and_is_recorded_on_the_rating() -> None:
     assert [(row.blind, row.token_id) for row in rated_by_token()] == [(True, ApiToken.objects.get().pk)] * 2
 
 
-def test_a_token_that_somebody_else_made_never_rates_blind() -> None:
+def test_token_created_by_another_user_never_rates_blind() -> None:
     assert [row.blind for row in rated_by_token(make_user(Role.ADMIN))] == [False, False]
 
 
-def test_the_database_refuses_a_blind_rating_by_a_token_of_another() -> None:
+def test_database_rejects_blind_rating_by_a_token_of_another_user() -> None:
     first = rated_by_token()[0]
     ApiToken.objects.update(made_by=make_user(Role.ADMIN))
-    again = Rating(**{f.attname: getattr(first, f.attname) for f in Rating._meta.concrete_fields if f.name != "id"})
-    again.idempotency_key, again.seq = "other", 1
+    copy = Rating(**{f.attname: getattr(first, f.attname) for f in Rating._meta.concrete_fields if f.name != "id"})
+    copy.idempotency_key, copy.seq = "other", 1
     with pytest.raises((IntegrityError, InternalError), match="by a token another made"):
-        again.save(force_insert=True)
+        copy.save(force_insert=True)
 
 
-def test_a_rating_by_rest_says_which_token_wrote_it() -> None:
+def test_override_over_rest_records_its_token() -> None:
     run = make_scored_run(values=[3])
     lead = Caller(Role.LEAD, run.project)
     lead.user.token_id = ApiToken.objects.get().pk
@@ -58,14 +58,14 @@ def test_a_rating_by_rest_says_which_token_wrote_it() -> None:
     assert Override.objects.get().token_id == ApiToken.objects.get().pk
 
 
-def test_administrators_make_tokens_for_themselves_and_for_service_users_alone() -> None:
+def test_administrators_create_tokens_for_themselves_and_service_users_only() -> None:
     world = make_world()
     bot = make_user(Role.EVALUATOR, world.project, is_service=True)
-    elsewhere = make_user(Role.EVALUATOR, is_service=True)
+    other_bot = make_user(Role.EVALUATOR, is_service=True)
     form = world.client("admin").get(reverse("admin:evaluation_apitoken_add")).context["adminform"].form
-    offered = set(form.fields["user"].queryset)
-    assert offered == {world.people["admin"], bot}
-    assert elsewhere not in offered
+    choices = set(form.fields["user"].queryset)
+    assert choices == {world.people["admin"], bot}
+    assert other_bot not in choices
 
 
 def test_a_service_user_cannot_log_in() -> None:
@@ -73,7 +73,7 @@ def test_a_service_user_cannot_log_in() -> None:
     assert Client().post("/login/", {"username": "bot", "password": "a good password"}).status_code == 200
 
 
-def test_everybody_makes_and_ends_their_own_tokens() -> None:
+def test_users_create_and_revoke_their_own_tokens() -> None:
     world = make_world()
     client = world.client("viewer")
     fields = {"name": "notebook", "project": world.project.pk, "scope": "read", "days": 30}
@@ -89,9 +89,9 @@ def test_everybody_makes_and_ends_their_own_tokens() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"days": 366}, {"days": 0}, {"scope": "all"}, {"project": 0}])
-def test_a_token_that_cannot_be_made_is_told_beside_its_field(wrong: dict[str, object]) -> None:
+def test_invalid_token_shows_the_error_at_its_field(wrong: dict[str, object]) -> None:
     world = make_world()
     fields = {"name": "n", "project": world.project.pk, "scope": "read", "days": 30} | wrong
-    answer = world.client("viewer").post(reverse("token-make"), fields)
-    assert answer.context["token_form"].errors.keys() == wrong.keys()
+    response = world.client("viewer").post(reverse("token-make"), fields)
+    assert response.context["token_form"].errors.keys() == wrong.keys()
     assert not ApiToken.objects.filter(name="n").exists()

@@ -1,5 +1,5 @@
-"""Replies of chat models under test: why they end, errors inside a 200, content of several types. An answer that was
-cut off, filtered or that ended for an unknown reason is never taken for a whole one."""
+"""Replies of chat models: finish reasons, errors inside a 200, and typed content. Truncated, filtered or unexplained
+endings never count as whole answers."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def ask(server: JudgeServer, action: actions.Action, *, stream: bool = False) ->
         CONNECTORS["chat"], {"base_url": server.base_url, "model": "m", "stream": stream, "timeout_seconds": 5.0}
     )
 
-    async def asked() -> SystemReply:
+    async def send_call() -> SystemReply:
         async with CONNECTORS["chat"].open(settings, OperatorPolicy([server.origin])) as client:
             return await client.call(CALL)
 
-    return asyncio.run(asked())
+    return asyncio.run(send_call())
 
 
 def events(*values: Any) -> actions.Action:
@@ -69,7 +69,7 @@ def delta(content: Any, finish_reason: Any = None) -> dict[str, Any]:
         ("tired", "unknown_ending: tired"),
     ],
 )
-def test_only_an_answer_that_is_known_to_be_whole_is_one(
+def test_only_complete_answers_are_accepted(
     judge_server: JudgeServer, finish_reason: Any, reason: str, stream: bool
 ) -> None:
     action = (
@@ -122,23 +122,23 @@ def test_a_stream_of_parts_is_joined(judge_server: JudgeServer) -> None:
 
 
 @pytest.mark.parametrize("content", [[{"type": "image_url", "image_url": {}}], 5, {"answer": "Four weeks"}])
-def test_content_that_is_no_text_is_no_answer(judge_server: JudgeServer, content: Any) -> None:
+def test_content_without_text_is_no_answer(judge_server: JudgeServer, content: Any) -> None:
     body = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
     reply = ask(judge_server, actions.body(body))
     assert (reply.content, reply.outcome) == (None, Outcome.WRONG_CONTENT)
 
 
-def test_a_refusal_in_a_part_is_told(judge_server: JudgeServer) -> None:
+def test_refusal_part_is_the_reason(judge_server: JudgeServer) -> None:
     parts = [{"type": "refusal", "refusal": "I cannot help."}]
     body = {"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}
     assert ask(judge_server, actions.body(body)).reason == "model_refused: I cannot help."
 
 
-def test_tokens_are_those_that_are_billed(judge_server: JudgeServer) -> None:
+def test_token_counts_are_the_billed_ones(judge_server: JudgeServer) -> None:
     usage = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 305}
     reply = ask(judge_server, actions.text("Four weeks", usage=usage))
     assert (reply.tokens_in, reply.tokens_out) == (100, 205)
 
 
-def test_what_is_no_json_names_its_content_type(judge_server: JudgeServer) -> None:
+def test_reply_without_json_names_its_content_type(judge_server: JudgeServer) -> None:
     assert ask(judge_server, actions.html()).reason.startswith("wrong_content: no JSON, but text/html")

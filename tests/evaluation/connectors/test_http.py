@@ -1,4 +1,4 @@
-"""The HTTP connector against real sockets: every fault is a reply with its reason, and one call is one request."""
+"""The HTTP connector over real sockets: faults become replies with a reason, and each call sends one request."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ CALL = SystemCall(QuestionSpec(id="q1", category="c", text="How long may a leave
 TOKENS = {"tokens_in": "usage.prompt_tokens", "tokens_out": "usage.completion_tokens", "model": "model"}
 
 
-def ask(service: RagService, path: str = "/ask", call: SystemCall = CALL, **given: Any) -> SystemReply:
-    settings = read_settings(HTTP, {"address": service.origin + path, "timeout_seconds": 0.6, **given})
-    around = OperatorPolicy(origins=[service.origin], variables={"SYSTEM_KEY": "a-secret"})
+def ask(service: RagService, path: str = "/ask", call: SystemCall = CALL, **options: Any) -> SystemReply:
+    settings = read_settings(HTTP, {"address": service.origin + path, "timeout_seconds": 0.6, **options})
+    policy = OperatorPolicy(origins=[service.origin], variables={"SYSTEM_KEY": "a-secret"})
 
-    async def asked() -> SystemReply:
-        async with HTTP.open(settings, around) as client:
+    async def send_call() -> SystemReply:
+        async with HTTP.open(settings, policy) as client:
             return await client.call(call)
 
-    return asyncio.run(asked())
+    return asyncio.run(send_call())
 
 
-def test_a_reply_becomes_an_answer_with_its_passages_tokens_and_time(service: RagService) -> None:
+def test_reply_becomes_answer_with_passages_tokens_and_latency(service: RagService) -> None:
     reply = ask(service, reply=TOKENS)
     assert (reply.outcome, reply.reason, reply.http_status) == (Outcome.OK, "", 200)
     assert reply.content is not None
@@ -45,16 +45,16 @@ def test_a_reply_becomes_an_answer_with_its_passages_tokens_and_time(service: Ra
     assert service.bodies == [{"question": CALL.question.text, "k": 3}]
 
 
-def test_an_address_carries_the_question_escaped(service: RagService) -> None:
-    odd = SystemCall(QuestionSpec(id="q", category="c", text="a&k=1#b/ü 휴학"), k=2)
-    reply = ask(service, "/ask?q={question}&k={k}", odd, method="GET")
+def test_address_carries_the_escaped_question(service: RagService) -> None:
+    call_with_symbols = SystemCall(QuestionSpec(id="q", category="c", text="a&k=1#b/ü 휴학"), k=2)
+    reply = ask(service, "/ask?q={question}&k={k}", call_with_symbols, method="GET")
     assert reply.outcome is Outcome.OK
     assert list(service.asked) == ["a&k=1#b/ü 휴학"]
     assert reply.content is not None
     assert len(reply.content.answer.contexts or ()) == 2
 
 
-def test_a_secret_is_sent_by_the_name_of_its_variable_and_never_described(service: RagService) -> None:
+def test_secret_is_sent_by_variable_name_and_never_described(service: RagService) -> None:
     headers = {"Authorization": "Bearer ${SYSTEM_KEY}"}
     ask(service, headers=headers)
     assert service.headers_seen[0]["Authorization"] == "Bearer a-secret"
@@ -65,9 +65,11 @@ def test_a_secret_is_sent_by_the_name_of_its_variable_and_never_described(servic
         HTTP.open(settings, OperatorPolicy([service.origin]))
 
 
-def test_earlier_turns_reach_the_system_as_messages(service: RagService) -> None:
-    asked = QuestionSpec(id="q", category="c", text="And then?", history=("How long?", "Two terms.", "system: brief"))
-    ask(service, call=SystemCall(asked), body={"question": "{question}", "turns": "{history}", "as": "{k} of {id}"})
+def test_earlier_turns_are_sent_as_messages(service: RagService) -> None:
+    question = QuestionSpec(
+        id="q", category="c", text="And then?", history=("How long?", "Two terms.", "system: brief")
+    )
+    ask(service, call=SystemCall(question), body={"question": "{question}", "turns": "{history}", "as": "{k} of {id}"})
     assert service.bodies[0]["turns"] == [
         {"role": "user", "content": "How long?"},
         {"role": "assistant", "content": "Two terms."},
@@ -76,7 +78,7 @@ def test_earlier_turns_reach_the_system_as_messages(service: RagService) -> None
     assert service.bodies[0]["as"] == "5 of q"
 
 
-def test_what_a_question_holds_is_not_taken_for_a_slot(service: RagService) -> None:
+def test_question_text_is_not_read_as_a_slot(service: RagService) -> None:
     ask(service, call=SystemCall(QuestionSpec(id="q", category="c", text="{k} ${SYSTEM_KEY}")))
     assert service.bodies[0]["question"] == "{k} ${SYSTEM_KEY}"
 
@@ -101,7 +103,7 @@ def test_what_a_question_holds_is_not_taken_for_a_slot(service: RagService) -> N
         ("number", Outcome.WRONG_CONTENT, "wrong_content: no text at “answer”"),
     ],
 )
-def test_a_service_that_misbehaves_gives_a_reason_and_no_answer(
+def test_faulty_service_gives_a_reason_and_no_answer(
     service: RagService, fault: str, outcome: Outcome, reason: str
 ) -> None:
     reply = ask(service, f"/fault/{fault}")
@@ -112,7 +114,7 @@ def test_a_service_that_misbehaves_gives_a_reason_and_no_answer(
     assert reply.elapsed_seconds < 1.5
 
 
-def test_a_wait_that_the_service_asks_for_is_told(service: RagService) -> None:
+def test_requested_wait_is_returned(service: RagService) -> None:
     assert ask(service, "/fault/limit").retry_after == 0.2
 
 
@@ -121,27 +123,27 @@ def test_an_error_in_the_reply_is_the_reason(service: RagService) -> None:
     assert reply.reason == "system_error: the index is being built"
 
 
-def test_a_stream_is_read_piece_by_piece_with_the_time_of_the_first(service: RagService) -> None:
+def test_stream_is_read_with_the_time_of_its_first_token(service: RagService) -> None:
     reply = ask(service, "/stream", stream=True, end="[DONE]", reply=TOKENS)
     assert reply.content is not None
-    plain = ask(service)
-    assert plain.content is not None
-    assert reply.content.answer.text.strip() == plain.content.answer.text
-    assert reply.content.answer.contexts == plain.content.answer.contexts
+    plain_reply = ask(service)
+    assert plain_reply.content is not None
+    assert reply.content.answer.text.strip() == plain_reply.content.answer.text
+    assert reply.content.answer.contexts == plain_reply.content.answer.contexts
     assert reply.content.first_token_seconds is not None
     assert 0 < reply.content.first_token_seconds <= (reply.content.answer.latency_seconds or 0)
     assert reply.content.metadata["first_token_seconds"] == pytest.approx(reply.content.first_token_seconds, abs=1e-4)
     assert reply.tokens_out is not None
 
 
-def test_a_stream_that_breaks_off_is_no_answer(service: RagService) -> None:
+def test_interrupted_stream_is_no_answer(service: RagService) -> None:
     reply = ask(service, "/fault/disconnect", stream=True)
     assert (reply.outcome, reply.content) == (Outcome.CONNECTION, None)
-    short = ask(service, "/stream", stream=True, end="[NEVER]")
-    assert (short.outcome, short.reason) == (Outcome.CONNECTION, "connection: the stream broke off")
+    unterminated = ask(service, "/stream", stream=True, end="[NEVER]")
+    assert (unterminated.outcome, unterminated.reason) == (Outcome.CONNECTION, "connection: the stream broke off")
 
 
-def test_of_a_retriever_no_answer_is_expected(service: RagService) -> None:
+def test_retriever_needs_no_answer(service: RagService) -> None:
     retrieval = SystemCall(CALL.question, evaluation_type=RETRIEVAL_ONLY)
     reply = ask(service, call=retrieval, reply={"answer": ""})
     assert reply.content is not None
@@ -170,14 +172,14 @@ def test_of_a_retriever_no_answer_is_expected(service: RagService) -> None:
         ("", "not_storable", {"body": {"q": ["{question}", float("nan")]}}),
     ],
 )
-def test_settings_that_make_no_sense_are_refused_by_field(field: str, code: str, given: dict[str, Any]) -> None:
-    with pytest.raises(InvalidSettings) as refused:
+def test_invalid_settings_are_refused_by_field(field: str, code: str, given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSettings) as error:
         read_settings(HTTP, {"address": "https://host/ask", **given})
-    assert [(one.field, one.code) for one in refused.value.problems] == [(field, code)]
+    assert [(problem.field, problem.code) for problem in error.value.problems] == [(field, code)]
 
 
 @pytest.mark.parametrize("origins", [[], ["http://169.254.169.254"], ["http://127.0.0.1:1"]])
-def test_only_listed_origins_are_asked(service: RagService, origins: list[str]) -> None:
+def test_only_listed_origins_are_called(service: RagService, origins: list[str]) -> None:
     settings = read_settings(HTTP, {"address": f"{service.origin}/ask"})
     with pytest.raises(DomainError, match="origin_not_allowed"):
         HTTP.open(settings, OperatorPolicy(origins=origins))

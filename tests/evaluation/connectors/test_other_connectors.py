@@ -1,4 +1,4 @@
-"""Chat models, programs and functions: the same answers, the same reasons."""
+"""Chat model, command and function connectors return the same answers and reasons."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ CALL = SystemCall(QuestionSpec(id="q1", category="c", text="How long may a leave
 EXPECTED = answer(CALL.question.text, 3)
 
 
-def ask(name: str, around: OperatorPolicy, call: SystemCall = CALL, **given: Any) -> SystemReply:
-    settings = read_settings(CONNECTORS[name], {"timeout_seconds": 5.0, **given})
+def ask(name: str, policy: OperatorPolicy, call: SystemCall = CALL, **options: Any) -> SystemReply:
+    settings = read_settings(CONNECTORS[name], {"timeout_seconds": 5.0, **options})
 
-    async def asked() -> SystemReply:
-        async with CONNECTORS[name].open(settings, around) as client:
+    async def send_call() -> SystemReply:
+        async with CONNECTORS[name].open(settings, policy) as client:
             return await client.call(call)
 
-    return asyncio.run(asked())
+    return asyncio.run(send_call())
 
 
 # Chat
 
 
-def chat(service: RagService, call: SystemCall = CALL, **given: Any) -> SystemReply:
-    around = OperatorPolicy([service.origin], {"SYSTEM_KEY": "a-secret"})
-    return ask("chat", around, call, **{"base_url": f"{service.origin}/v1", "model": "toy", **given})
+def chat(service: RagService, call: SystemCall = CALL, **options: Any) -> SystemReply:
+    policy = OperatorPolicy([service.origin], {"SYSTEM_KEY": "a-secret"})
+    return ask("chat", policy, call, **{"base_url": f"{service.origin}/v1", "model": "toy", **options})
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -58,14 +58,14 @@ def test_a_chat_model_answers_without_passages(service: RagService, stream: bool
     assert service.bodies[0].get("stream_options") == ({"include_usage": True} if stream else None)
 
 
-def test_of_a_question_that_got_no_answer_no_tokens_are_known() -> None:
-    lost = SystemReply(Outcome.TIMEOUT, reason="deadline")
-    assert (lost.tokens_in, lost.tokens_out) == (None, None)
+def test_failed_call_has_no_token_counts() -> None:
+    reply = SystemReply(Outcome.TIMEOUT, reason="deadline")
+    assert (reply.tokens_in, reply.tokens_out) == (None, None)
 
 
-def test_a_chat_model_hears_the_earlier_turns(service: RagService) -> None:
-    asked = QuestionSpec(id="q", category="c", text="And then?", history=("How long?", "Two terms."))
-    chat(service, SystemCall(asked))
+def test_chat_model_receives_the_earlier_turns(service: RagService) -> None:
+    question = QuestionSpec(id="q", category="c", text="And then?", history=("How long?", "Two terms."))
+    chat(service, SystemCall(question))
     assert [m["content"] for m in service.bodies[0]["messages"]] == ["How long?", "Two terms.", "And then?"]
 
 
@@ -85,9 +85,7 @@ def test_a_chat_model_hears_the_earlier_turns(service: RagService) -> None:
         ("disconnect", ""),  # in a stream the connection, else no JSON
     ],
 )
-def test_a_chat_endpoint_that_misbehaves_gives_a_reason(
-    service: RagService, fault: str, reason: str, stream: bool
-) -> None:
+def test_faulty_chat_endpoint_gives_a_reason(service: RagService, fault: str, reason: str, stream: bool) -> None:
     service.fault_of = lambda *_: fault
     reply = chat(service, stream=stream, timeout_seconds=1.0)
     assert reply.content is None
@@ -97,10 +95,10 @@ def test_a_chat_endpoint_that_misbehaves_gives_a_reason(
 
 
 def test_parameters_cannot_replace_the_question() -> None:
-    with pytest.raises(InvalidSettings) as refused:
+    with pytest.raises(InvalidSettings) as error:
         read_settings(CONNECTORS["chat"], {"base_url": "https://h/v1", "model": "m", "parameters": {"messages": []}})
-    assert [(one.field, one.code) for one in refused.value.problems] == [("parameters", "parameter_refused")]
-    assert refused.value.problems[0].params["name"] == "messages"
+    assert [(problem.field, problem.code) for problem in error.value.problems] == [("parameters", "parameter_refused")]
+    assert error.value.problems[0].params["name"] == "messages"
 
 
 # Programs
@@ -109,10 +107,10 @@ PROGRAM = (sys.executable, "-m", "examples.rag_command", "ask", "{query}", "--fo
 
 
 def run(
-    line: tuple[str, ...], call: SystemCall = CALL, variables: Mapping[str, str] | None = None, **given: Any
+    command: tuple[str, ...], call: SystemCall = CALL, variables: Mapping[str, str] | None = None, **options: Any
 ) -> Any:
-    around = OperatorPolicy(commands={"toy": line}, variables={"PYTHONPATH": str(ROOT), **(variables or {})})
-    return ask("command", around, call, **{"command": "toy", **given})
+    policy = OperatorPolicy(commands={"toy": command}, variables={"PYTHONPATH": str(ROOT), **(variables or {})})
+    return ask("command", policy, call, **{"command": "toy", **options})
 
 
 def script(code: str) -> tuple[str, ...]:
@@ -122,36 +120,36 @@ def script(code: str) -> tuple[str, ...]:
 def test_a_program_prints_its_answer_as_json() -> None:
     reply = run(PROGRAM)
     assert reply.reason == ""
-    told = reply.content
-    assert told.answer.text == EXPECTED["answer"]
-    assert [c.chunk_id for c in told.answer.contexts] == [one["id"] for one in EXPECTED["contexts"]]
-    assert (told.confidence, told.metadata["model"]) == (0.5, "toy-1")
+    content = reply.content
+    assert content.answer.text == EXPECTED["answer"]
+    assert [c.chunk_id for c in content.answer.contexts] == [context["id"] for context in EXPECTED["contexts"]]
+    assert (content.confidence, content.metadata["model"]) == (0.5, "toy-1")
 
 
-def test_a_program_writes_its_answer_into_the_file_of_the_slot() -> None:
+def test_program_writes_its_answer_to_the_output_file() -> None:
     assert run((*PROGRAM, "--output", "{output}")).content.answer.text == EXPECTED["answer"]
 
 
-def test_a_question_is_one_argument_whatever_it_holds(tmp_path: Path) -> None:
+def test_question_is_always_a_single_argument(tmp_path: Path) -> None:
     marker = tmp_path / "made"
     code = "import json, sys; print(json.dumps({'answer': json.dumps(sys.argv[1:])}))"
     for text in (f"$(touch {marker}) `touch {marker}`; touch {marker}", "{output} {k}", "a \"b\" 'c' \\ \n d"):
-        asked = SystemCall(QuestionSpec(id="q", category="c", text=text))
-        assert json.loads(run(script(code), asked).content.answer.text) == [text]
+        call = SystemCall(QuestionSpec(id="q", category="c", text=text))
+        assert json.loads(run(script(code), call).content.answer.text) == [text]
     assert not marker.exists()
 
 
-def test_a_question_is_never_taken_for_an_option() -> None:
-    asked = SystemCall(QuestionSpec(id="q", category="c", text="--output=/tmp/elsewhere"))
-    assert run(PROGRAM, asked).content is not None
+def test_question_is_never_read_as_an_option() -> None:
+    call = SystemCall(QuestionSpec(id="q", category="c", text="--output=/tmp/elsewhere"))
+    assert run(PROGRAM, call).content is not None
 
 
-def test_a_program_sees_only_what_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_receives_only_the_configured_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_KEY", "the site's")
     code = "import json, os; print(json.dumps({'answer': ' '.join(sorted(os.environ))}))"
-    seen = run(script(code), variables={"SYSTEM_KEY": "x"}).content.answer.text.split()
-    assert "SYSTEM_KEY" in seen
-    assert "SECRET_KEY" not in seen
+    names = run(script(code), variables={"SYSTEM_KEY": "x"}).content.answer.text.split()
+    assert "SYSTEM_KEY" in names
+    assert "SECRET_KEY" not in names
 
 
 @pytest.mark.parametrize(
@@ -165,14 +163,14 @@ def test_a_program_sees_only_what_it_is_given(monkeypatch: pytest.MonkeyPatch) -
         ("x = bytearray(900_000_000)", Outcome.SERVER_ERROR, "program_failed: status 1"),
     ],
 )
-def test_a_program_that_misbehaves_gives_a_reason_in_time(code: str, outcome: Outcome, reason: str) -> None:
+def test_faulty_program_gives_a_reason_in_time(code: str, outcome: Outcome, reason: str) -> None:
     reply = run(script(code), timeout_seconds=1.0, most_bytes=10_000, memory_megabytes=400)
     assert (reply.outcome, reply.content) == (outcome, None)
     assert reply.reason.startswith(reason)
     assert reply.elapsed_seconds < 4
 
 
-def test_what_a_program_started_ends_with_it(tmp_path: Path) -> None:
+def test_child_processes_end_with_the_program(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     code = (
         "import subprocess, sys, time; p = subprocess.Popen(['sleep', '60']);"
@@ -188,7 +186,7 @@ def test_what_a_program_started_ends_with_it(tmp_path: Path) -> None:
     raise AssertionError("it still runs")
 
 
-def test_only_named_programs_are_run() -> None:
+def test_only_listed_programs_are_run() -> None:
     with pytest.raises(DomainError, match="command_not_allowed"):
         ask("command", OperatorPolicy(commands={"toy": PROGRAM}), command="rm")
 
@@ -196,24 +194,24 @@ def test_only_named_programs_are_run() -> None:
 # Functions
 
 
-def call(target: str, **given: Any) -> SystemReply:
-    return ask("callable", OperatorPolicy(functions={"toy": target}), function="toy", **given)
+def call(target: str, **options: Any) -> SystemReply:
+    return ask("callable", OperatorPolicy(functions={"toy": target}), function="toy", **options)
 
 
-def raising(question: str) -> str:
+def raise_error(question: str) -> str:
     raise ValueError(f"no idea: {question}")
 
 
-def slow(**told: Any) -> str:
+def answer_slowly(**arguments: Any) -> str:
     time.sleep(1.0)
     return "late"
 
 
-def odd(question: str) -> int:
+def return_number(question: str) -> int:
     return 42
 
 
-def test_a_function_is_called_with_what_it_takes() -> None:
+def test_function_is_called_with_the_arguments_it_accepts() -> None:
     reply = call("examples.retrieval:answer")
     assert reply.content is not None
     assert reply.content.answer.text == EXPECTED["answer"]
@@ -223,18 +221,18 @@ def test_a_function_is_called_with_what_it_takes() -> None:
 @pytest.mark.parametrize(
     ("name", "outcome", "reason"),
     [
-        ("raising", Outcome.SERVER_ERROR, "program_failed: ValueError: no idea"),
-        ("slow", Outcome.TIMEOUT, "timeout"),
-        ("odd", Outcome.WRONG_CONTENT, "wrong_content: the function returned int"),
+        ("raise_error", Outcome.SERVER_ERROR, "program_failed: ValueError: no idea"),
+        ("answer_slowly", Outcome.TIMEOUT, "timeout"),
+        ("return_number", Outcome.WRONG_CONTENT, "wrong_content: the function returned int"),
     ],
 )
-def test_a_function_that_misbehaves_gives_a_reason(name: str, outcome: Outcome, reason: str) -> None:
+def test_faulty_function_gives_a_reason(name: str, outcome: Outcome, reason: str) -> None:
     reply = call(f"{__name__}:{name}", timeout_seconds=0.3)
     assert (reply.outcome, reply.content) == (outcome, None)
     assert reply.reason.startswith(reason)
 
 
-def test_only_named_functions_are_called() -> None:
+def test_only_listed_functions_are_called() -> None:
     with pytest.raises(DomainError, match="function_not_allowed"):
         ask("callable", OperatorPolicy(functions={"toy": "os:system"}), function="system")
     with pytest.raises(DomainError, match="function_missing"):

@@ -1,4 +1,4 @@
-"""The fast way to canonical JSON writes what the plain one writes."""
+"""The fast canonical JSON writer equals the plain one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_both_ways_write_the_same(value: object) -> None:
+def test_fast_and_plain_writers_agree(value: object) -> None:
     assert canonical_texts(value) == canonical_json(value)
 
 
@@ -27,6 +27,6 @@ def test_decomposed_hangul_is_composed() -> None:
 
 
 @pytest.mark.parametrize("value", ["\ud800", 2**70, object()])
-def test_what_it_cannot_write_it_refuses(value: object) -> None:
+def test_unsupported_values_raise_type_error(value: object) -> None:
     with pytest.raises(TypeError):
         canonical_texts(value)

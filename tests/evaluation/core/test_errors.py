@@ -1,11 +1,11 @@
-"""What refusals say."""
+"""Messages of refusals."""
 
 from __future__ import annotations
 
 from evaluation.core.errors import UnknownName
 
 
-def test_an_unknown_name_is_told_with_near_ones_and_those_there_are() -> None:
+def test_unknown_name_message_lists_near_and_known_names() -> None:
     assert str(UnknownName("metric", "corectness", ["faithfulness", "correctness"])) == (
         "unknown metric 'corectness'; did you mean correctness? (known: correctness, faithfulness)"
     )

@@ -1,4 +1,4 @@
-"""What systems say of their way through a graph, in the shapes they use, and what is no such thing."""
+"""Graph traces of systems: usual shapes are read, everything else is ignored."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 from evaluation.core.graph import MAX_ELEMENTS, MAX_NAME_LENGTH, Graph, Relation, read_graph
 
-A_B = Relation("A", "makes", "B")
-B_C = Relation("B", "", "C")
+A_MAKES_B = Relation("A", "makes", "B")
+B_TO_C = Relation("B", "", "C")
 
 
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
         ({"entities": ["A", {"name": "B"}, {"id": 7}]}, Graph(entities=("A", "B", "7"))),
-        ({"relations": [["A", "makes", "B"]]}, Graph(relations=(A_B,))),
-        ({"relations": [{"source": "A", "type": "makes", "target": {"name": "B"}}]}, Graph(relations=(A_B,))),
-        ({"relations": [{"head": "A", "predicate": "makes", "tail": "B"}]}, Graph(relations=(A_B,))),
+        ({"relations": [["A", "makes", "B"]]}, Graph(relations=(A_MAKES_B,))),
+        ({"relations": [{"source": "A", "type": "makes", "target": {"name": "B"}}]}, Graph(relations=(A_MAKES_B,))),
+        ({"relations": [{"head": "A", "predicate": "makes", "tail": "B"}]}, Graph(relations=(A_MAKES_B,))),
         ({"paths": [["A", "B"]]}, Graph(paths=((Relation("A", "", "B"),),), hops=1)),
-        ({"paths": [[["A", "makes", "B"], ["B", "", "C"]]]}, Graph(paths=((A_B, B_C),), hops=2)),
-        ({"paths": [{"nodes": ["A", "B", "C"], "relations": ["makes"]}]}, Graph(paths=((A_B, B_C),), hops=2)),
+        ({"paths": [[["A", "makes", "B"], ["B", "", "C"]]]}, Graph(paths=((A_MAKES_B, B_TO_C),), hops=2)),
+        ({"paths": [{"nodes": ["A", "B", "C"], "relations": ["makes"]}]}, Graph(paths=((A_MAKES_B, B_TO_C),), hops=2)),
         ({"communities": [3, "c4", {"title": "Funds"}]}, Graph(communities=("3", "c4", "Funds"))),
         ({"hops": 2}, Graph(hops=2)),
         ({"hops": 3, "paths": [["A", "B"]]}, Graph(paths=((Relation("A", "", "B"),),), hops=3)),
@@ -34,15 +34,15 @@ B_C = Relation("B", "", "C")
         ({"relations": [["", "makes", "B"], {"source": "A"}], "hops": -1}, None),
     ],
 )
-def test_usual_shapes_are_read_and_the_rest_is_left_out(said: Any, expected: Graph | None) -> None:
+def test_known_graph_shapes_are_read_and_the_rest_is_ignored(said: Any, expected: Graph | None) -> None:
     assert read_graph(said) == expected
 
 
-def test_so_many_and_so_much_of_each() -> None:
-    found = read_graph({"entities": ["x" * 1000] * 1000})
-    assert found is not None
-    assert (len(found.entities), len(found.entities[0])) == (MAX_ELEMENTS, MAX_NAME_LENGTH)
-    assert found.entities[0].endswith("…")
+def test_elements_and_names_are_limited() -> None:
+    graph = read_graph({"entities": ["x" * 1000] * 1000})
+    assert graph is not None
+    assert (len(graph.entities), len(graph.entities[0])) == (MAX_ELEMENTS, MAX_NAME_LENGTH)
+    assert graph.entities[0].endswith("…")
 
 
 JSON = st.recursive(
@@ -58,8 +58,8 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["entities", "relations", "paths", "communities", "hops"]), JSON))
-def test_whatever_a_system_says_is_read_or_left_out(said: Any) -> None:
-    found = read_graph(said)
-    if found is not None:
-        assert all(found.entities)
-        assert all(one.source and one.target for path in (found.relations, *found.paths) for one in path)
+def test_any_json_is_read_or_ignored(trace: Any) -> None:
+    graph = read_graph(trace)
+    if graph is not None:
+        assert all(graph.entities)
+        assert all(relation.source and relation.target for path in (graph.relations, *graph.paths) for relation in path)

@@ -1,4 +1,4 @@
-"""Scales as they are written and read."""
+"""Parsing of scales."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from evaluation.core.scales import Scale, ScaleKind
         ("seconds", ScaleKind.SECONDS, 0, 86_400),
     ],
 )
-def test_a_range_is_read_in_each_of_its_spellings(text: str, kind: ScaleKind, low: float, high: float) -> None:
+def test_range_is_read_in_each_spelling(text: str, kind: ScaleKind, low: float, high: float) -> None:
     assert Scale.parse(text) == Scale(kind, low, high)
 
 
 @pytest.mark.parametrize("text", ["class a|b", "class:a| b ", "class a||b"])
-def test_classes_are_read_in_their_order(text: str) -> None:
+def test_classes_keep_their_order(text: str) -> None:
     assert Scale.parse(text) == Scale(ScaleKind.CLASS, labels=("a", "b"))
 
 
 @pytest.mark.parametrize("text", ["", "5..1", "1..1", "high", "class a", "class a|a", "0..1:reel"])
-def test_anything_else_is_no_scale(text: str) -> None:
+def test_invalid_scales_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"scale|range"):
         Scale.parse(text)

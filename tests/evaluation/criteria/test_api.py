@@ -1,11 +1,11 @@
-"""``criteria/``, and runs over the API with metrics, criteria and embeddings of one's choice."""
+"""``criteria/``, and API runs with chosen metrics, criteria and embeddings."""
 
 from __future__ import annotations
 
 import pytest
 
 from evaluation.core.roles import Role
-from evaluation.criteria.services import draft
+from evaluation.criteria.services import draft_version
 from evaluation.models import Endpoint, Run
 from tests.evaluation.criteria.written import drafted, in_force, spec
 from tests.evaluation.rest.clients import Caller, evaluator, viewer
@@ -14,20 +14,20 @@ from tests.factories import make_answer_set, make_project
 pytestmark = pytest.mark.django_db
 
 
-def test_criteria_are_listed_newest_first_with_the_version_in_force() -> None:
+def test_criteria_are_listed_newest_first_with_their_active_version() -> None:
     project = make_project()
     first = in_force(project, name="tone")
-    edited = draft(project, spec(direction="lower"), by=None)
-    found = viewer(project).get("criteria/").json()["results"]
-    assert [(one["id"], one["name"], one["version"], one["active"]) for one in found] == [
+    edited = draft_version(project, spec(direction="lower"), by=None)
+    rows = viewer(project).get("criteria/").json()["results"]
+    assert [(row["id"], row["name"], row["version"], row["active"]) for row in rows] == [
         (edited.pk, "tone", 2, False),
         (first.pk, "tone", 1, True),
     ]
-    assert found[1]["spec"]["en"]["levels"][0]["text"] == "Rude"
-    assert found[0]["project"] == project.pk
+    assert rows[1]["spec"]["en"]["levels"][0]["text"] == "Rude"
+    assert rows[0]["project"] == project.pk
 
 
-def test_one_criterion_is_read_and_nothing_can_be_written() -> None:
+def test_criteria_are_read_only() -> None:
     project = make_project()
     version = drafted(project)
     caller = evaluator(project)
@@ -35,7 +35,7 @@ def test_one_criterion_is_read_and_nothing_can_be_written() -> None:
     assert caller.post("criteria/", {"name": "x"}).status_code == 405
 
 
-def test_criteria_of_another_project_do_not_exist_for_one() -> None:
+def test_criteria_of_another_project_are_not_visible() -> None:
     version = in_force(make_project())
     caller = viewer(make_project())
     assert caller.get("criteria/").json()["results"] == []
@@ -48,46 +48,46 @@ def test_criteria_are_found_by_name() -> None:
     project = make_project()
     in_force(project, name="tone")
     in_force(project, name="brevity")
-    found = viewer(project).get("criteria/", name="brevity").json()["results"]
-    assert [one["name"] for one in found] == ["brevity"]
+    rows = viewer(project).get("criteria/", name="brevity").json()["results"]
+    assert [row["name"] for row in rows] == ["brevity"]
 
 
-def test_a_run_computes_metrics_and_criteria_beside_the_profiles() -> None:
+def test_run_adds_metrics_and_criteria_to_those_of_the_profile() -> None:
     answers = make_answer_set()
     in_force(answers.project, name="tone")
     body = {"answer_set": answers.pk, "profile": "graphrag", "metrics": ["dont_know", "tone"]}
-    made = evaluator(answers.project).post("runs/", body)
-    assert made.status_code == 202
-    run = Run.objects.get(pk=made.json()["id"])
+    response = evaluator(answers.project).post("runs/", body)
+    assert response.status_code == 202
+    run = Run.objects.get(pk=response.json()["id"])
     assert "dont_know" in run.config["rules"]
     assert "criterion:tone" in {judge.rubric_version.family for judge in run.judges.all()}
 
 
-def test_a_metric_or_an_embedding_endpoint_that_there_is_not_makes_no_run() -> None:
+def test_unknown_metric_or_embedding_endpoint_is_refused() -> None:
     answers = make_answer_set()
     caller = evaluator(answers.project)
-    refused = caller.post("runs/", {"answer_set": answers.pk, "metrics": ["dont_knw"]})
-    assert refused.status_code == 400
-    assert "dont_know" in refused.content.decode()
+    response = caller.post("runs/", {"answer_set": answers.pk, "metrics": ["dont_knw"]})
+    assert response.status_code == 400
+    assert "dont_know" in response.content.decode()
     body = {"answer_set": answers.pk, "metrics": ["semantic_similarity"], "embeddings": "none such"}
     assert caller.post("runs/", body).status_code == 400
     assert not Run.objects.exists()
 
 
-def test_a_criterion_that_is_no_longer_in_force_is_refused() -> None:
+def test_inactive_criterion_is_refused() -> None:
     answers = make_answer_set()
     drafted(answers.project, name="tone")
-    refused = evaluator(answers.project).post("runs/", {"answer_set": answers.pk, "metrics": ["tone"]})
-    assert (refused.status_code, refused.json()["code"]) == (409, "criterion_not_active")
+    response = evaluator(answers.project).post("runs/", {"answer_set": answers.pk, "metrics": ["tone"]})
+    assert (response.status_code, response.json()["code"]) == (409, "criterion_not_active")
 
 
-def test_the_embeddings_of_a_run_are_chosen_over_the_api() -> None:
+def test_embeddings_of_a_run_are_chosen_over_the_api() -> None:
     answers = make_answer_set()
     endpoint = Endpoint.objects.create(name="vectors", base_url="https://llm.example/v1", embedding_model="m")
     caller = evaluator(answers.project)
-    chosen = {}
+    embeddings = {}
     for name in (endpoint.name, "none"):
         body = {"answer_set": answers.pk, "judge": None, "metrics": ["semantic_similarity"], "embeddings": name}
-        chosen[name] = Run.objects.get(pk=caller.post("runs/", body).json()["id"]).config["embedding"]
-    assert chosen[endpoint.name]["endpoint"] == endpoint.pk
-    assert chosen["none"] is None
+        embeddings[name] = Run.objects.get(pk=caller.post("runs/", body).json()["id"]).config["embedding"]
+    assert embeddings[endpoint.name]["endpoint"] == endpoint.pk
+    assert embeddings["none"] is None

@@ -1,4 +1,4 @@
-"""The prompt of a criterion: its texts in fixed places, as they are, whatever they look like."""
+"""Judge prompts of criteria keep every text verbatim in its fixed place."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ QUESTION = QuestionSpec(
 ANSWER = AnswerSpec(text="Because.", contexts=(ContextSpec("A passage.", source="Book"),))
 
 
-def rubric_of(written: CriterionSpec, language: str = "en") -> Rubric:
-    return criterion_rubric(written, language, version=1, metric_version=1)
+def rubric_of(criterion: CriterionSpec, language: str = "en") -> Rubric:
+    return criterion_rubric(criterion, language, version=1, metric_version=1)
 
 
-def asked(written: CriterionSpec, language: str = "en") -> JudgeCall:
-    rubric = rubric_of(written, language)
+def call_for(criterion: CriterionSpec, language: str = "en") -> JudgeCall:
+    rubric = rubric_of(criterion, language)
     family = family_for(rubric)
-    ask = JudgeDialog(family.judge(JudgeCase(rubric, QUESTION, ANSWER, family.produced_metrics))).request
-    assert ask is not None
-    return judge_call(rubric, QUESTION, ANSWER, ask, model="m", parameters={})
+    request = JudgeDialog(family.judge(JudgeCase(rubric, QUESTION, ANSWER, family.produced_metrics))).request
+    assert request is not None
+    return judge_call(rubric, QUESTION, ANSWER, request, model="m", parameters={})
 
 
 def blocks(call: JudgeCall) -> set[str]:
@@ -47,8 +47,8 @@ def blocks(call: JudgeCall) -> set[str]:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_stays_text(text: str) -> None:
-    call = asked(spec(en={**ENGLISH, "instruction": text}))
+def test_hostile_text_is_sent_verbatim(text: str) -> None:
+    call = call_for(spec(en={**ENGLISH, "instruction": text}))
     system, user = (message["content"] for message in call.rendered.messages)
     assert text in system
     assert text not in user
@@ -58,40 +58,40 @@ def test_hostile_text_stays_text(text: str) -> None:
 
 @settings(deadline=None)  # the first example reads the frame
 @given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"]), max_size=200))
-def test_whatever_the_guidance_says_only_the_guidance_changes(text: str) -> None:
+def test_guidance_changes_only_its_own_part_of_the_prompt(text: str) -> None:
     plain = rubric_of(spec(en={**ENGLISH, "instruction": "HERE"}))
     rubric = rubric_of(spec(en={**ENGLISH, "instruction": text or "HERE"}))
-    written = spec(en={**ENGLISH, "instruction": text or "HERE"}).texts("en").instruction
-    if written:  # blanks alone are no guidance
-        assert rubric.text == plain.text.replace("HERE", written)
+    instruction = spec(en={**ENGLISH, "instruction": text or "HERE"}).texts("en").instruction
+    if instruction:  # blanks alone are no guidance
+        assert rubric.text == plain.text.replace("HERE", instruction)
     assert (rubric.closing, rubric.repair) == (plain.closing, plain.repair)
 
 
-def test_the_judge_sees_what_the_criterion_names_and_nothing_else() -> None:
-    assert blocks(asked(spec())) == {"question", "answer"}
-    everything = asked(spec(sees=[str(slot) for slot in PromptSlot]))
-    assert blocks(everything) == {"question", "answer", *(str(slot) for slot in PromptSlot)}
-    passages = asked(spec(sees=["contexts"], needs=["contexts"])).judge_request.blocks["contexts"]
+def test_judge_sees_only_the_slots_the_criterion_lists() -> None:
+    assert blocks(call_for(spec())) == {"question", "answer"}
+    all_slots = call_for(spec(sees=[str(slot) for slot in PromptSlot]))
+    assert blocks(all_slots) == {"question", "answer", *(str(slot) for slot in PromptSlot)}
+    passages = call_for(spec(sees=["contexts"], needs=["contexts"])).judge_request.blocks["contexts"]
     assert passages == [{"number": 1, "source": "Book", "text": "A passage."}]
     for slot in PromptSlot:
-        assert blocks(asked(spec(sees=[slot]))) == {"question", "answer", str(slot)}
-        assert (f'"{slot}"' in asked(spec(sees=[slot])).rendered.messages[0]["content"]) is True
-        assert (f'"{slot}"' in asked(spec()).rendered.messages[0]["content"]) is False
+        assert blocks(call_for(spec(sees=[slot]))) == {"question", "answer", str(slot)}
+        assert (f'"{slot}"' in call_for(spec(sees=[slot])).rendered.messages[0]["content"]) is True
+        assert (f'"{slot}"' in call_for(spec()).rendered.messages[0]["content"]) is False
 
 
-def test_classes_are_asked_for_as_labels_and_levels_as_scores() -> None:
-    around = criterion_frame("en")
+def test_classes_are_requested_as_labels_and_levels_as_scores() -> None:
+    frame = criterion_frame("en")
     labels = {"question": "Which?", "levels": [{"label": "a", "text": "A"}, {"label": "b", "text": "B"}]}
     classes = spec(form="class", direction="none", en=labels, ko=None)
-    assert rubric_of(spec()).closing == around.closings["score"]
-    assert rubric_of(classes).closing == around.closings["label"] != around.closings["score"]
+    assert rubric_of(spec()).closing == frame.closings["score"]
+    assert rubric_of(classes).closing == frame.closings["label"] != frame.closings["score"]
 
 
-def test_both_languages_have_the_whole_frame() -> None:
+def test_frame_is_complete_in_both_languages() -> None:
     for language in ("en", "ko"):
-        around = criterion_frame(language)
-        assert set(around.slots) == set(PromptSlot)
-        assert around.closings["score"].count("{metrics}") == around.closings["label"].count("{metrics}") == 1
+        frame = criterion_frame(language)
+        assert set(frame.slots) == set(PromptSlot)
+        assert frame.closings["score"].count("{metrics}") == frame.closings["label"].count("{metrics}") == 1
 
 
 @pytest.mark.parametrize(
@@ -110,16 +110,16 @@ def test_both_languages_have_the_whole_frame() -> None:
         ),
     ],
 )  # fmt: skip
-def test_the_reply_is_asked_for_by_a_strict_schema(more: dict[str, Any], verdict: dict[str, Any]) -> None:
-    schema = json.loads(json.dumps(asked(spec(**more)).rendered.schema))
+def test_reply_has_a_strict_schema(more: dict[str, Any], verdict: dict[str, Any]) -> None:
+    schema = json.loads(json.dumps(call_for(spec(**more)).rendered.schema))
     (member,) = schema["properties"].values()
     assert member["properties"]["score"] == verdict
     assert schema["additionalProperties"] is member["additionalProperties"] is False
 
 
-def test_classes_are_asked_for_by_their_names() -> None:
+def test_class_names_are_listed_in_the_schema() -> None:
     levels = [{"label": "open", "text": "Open"}, {"label": "shut", "text": "Shut"}]
-    call = asked(spec(form="class", direction="none", ko=None, en={"question": "Which?", "levels": levels}))
+    call = call_for(spec(form="class", direction="none", ko=None, en={"question": "Which?", "levels": levels}))
     assert call.rendered.schema["properties"]["tone"]["properties"]["label"] == {
         "type": "string",
         "enum": ["open", "shut"],
@@ -127,15 +127,15 @@ def test_classes_are_asked_for_by_their_names() -> None:
     assert '"label" (one of the names above)' in call.rendered.messages[1]["content"]
 
 
-def test_a_rubric_goes_through_its_row_and_back_and_shipped_ones_keep_their_hash() -> None:
+def test_rubric_round_trips_and_shipped_rubrics_keep_their_hash() -> None:
     rubric = rubric_of(spec(sees=["contexts"], categories=["c"]), "ko")
-    again = Rubric.model_validate(json.loads(json.dumps(rubric.model_dump(mode="json"))))
-    assert again == rubric
-    assert again.content_hash == rubric.content_hash
+    restored = Rubric.model_validate(json.loads(json.dumps(rubric.model_dump(mode="json"))))
+    assert restored == rubric
+    assert restored.content_hash == rubric.content_hash
     assert all("criterion" not in shipped.model_dump(exclude_defaults=True) for shipped in shipped_rubrics())
 
 
 def test_a_missing_language_falls_back_to_the_other() -> None:
-    only = CriterionSpec.model_validate(fields(en=None))
-    assert only.languages == ("ko",)
-    assert only.texts("en") is only.texts("ko")
+    korean_only = CriterionSpec.model_validate(fields(en=None))
+    assert korean_only.languages == ("ko",)
+    assert korean_only.texts("en") is korean_only.texts("ko")

@@ -1,4 +1,4 @@
-"""A criterion is read strictly: its levels make a scale, its languages agree, and nothing in it is hidden."""
+"""Criteria are validated strictly: levels form a scale, languages agree, and no text is hidden."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REAL = {
 DISORDER = "criterion_levels_order"
 A_LEVEL = {"value": 2, "text": "c"}
 CLASS_ALONE = {"form": "class", "direction": "none", "en": CLASSES, "ko": None}
-SAME_CLASS = {"question": "Which?", "levels": [{"label": "a", "text": "A"}, {"label": "a", "text": "B"}]}
+REPEATED_CLASS = {"question": "Which?", "levels": [{"label": "a", "text": "A"}, {"label": "a", "text": "B"}]}
 
 
 def levels(*texts: dict[str, Any], question: str = "What?") -> dict[str, Any]:
@@ -41,11 +41,11 @@ def levels(*texts: dict[str, Any], question: str = "What?") -> dict[str, Any]:
         ("class", CLASSES, "class open|shut", ReviewForm.CLASS),
     ],
 )
-def test_the_levels_make_the_scale_and_the_form_of_review(
+def test_levels_define_the_scale_and_the_review_form(
     form: str, texts: dict[str, Any], scale: str, review: ReviewForm
 ) -> None:
-    found = spec(form=form, en=texts, ko=None, direction="none" if form == "class" else "higher")
-    assert (str(found.scale), found.review_form) == (scale, review)
+    criterion = spec(form=form, en=texts, ko=None, direction="none" if form == "class" else "higher")
+    assert (str(criterion.scale), criterion.review_form) == (scale, review)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_the_levels_make_the_scale_and_the_form_of_review(
         ({"sees": ["the_whole_database"]}, "sees.0", "criterion_invalid"),
         ({"offline": "faithfulness"}, "", "criterion_offline_needs"),
         ({**CLASS_ALONE, "offline": "relevancy"}, "", "criterion_offline_class"),
-        ({**CLASS_ALONE, "en": SAME_CLASS}, "", "criterion_classes_repeat"),
+        ({**CLASS_ALONE, "en": REPEATED_CLASS}, "", "criterion_classes_repeat"),
         (
             {"en": levels({"value": 1, "text": "a"}, {"value": 3, "text": "b"}), "ko": None},
             "",
@@ -90,14 +90,14 @@ def test_the_levels_make_the_scale_and_the_form_of_review(
         ({"prompt": "{system}"}, "prompt", "criterion_invalid"),
     ],
 )
-def test_what_makes_no_criterion_is_refused_with_place_and_reason(more: dict[str, Any], field: str, code: str) -> None:
-    with pytest.raises(InvalidFile) as refused:
+def test_invalid_criterion_is_refused_with_field_and_reason(more: dict[str, Any], field: str, code: str) -> None:
+    with pytest.raises(InvalidFile) as error:
         read_criterion(fields(**more))
-    assert (field, code) in {(problem.field, problem.code) for problem in refused.value.problems}
-    assert all(explain(problem) for problem in refused.value.problems)
+    assert (field, code) in {(problem.field, problem.code) for problem in error.value.problems}
+    assert all(explain(problem) for problem in error.value.problems)
 
 
-def test_numbers_of_a_range_stay_as_they_are_written_and_levels_become_whole() -> None:
+def test_range_values_stay_real_and_level_values_become_integers() -> None:
     levels = [{"value": 0.0, "text": "None"}, {"value": 1.0, "text": "All"}]
     texts = {"question": "How much?", "levels": levels}
     as_range, as_levels = (spec(form=form, en=texts, ko=None).metric("en").levels for form in ("real", "levels"))
@@ -115,23 +115,25 @@ def test_numbers_of_a_range_stay_as_they_are_written_and_levels_become_whole() -
         ("name", 64, lambda text: {"name": text}),
     ],
 )
-def test_every_text_may_be_so_long(field: str, most: int, more: Callable[[str], dict[str, Any]]) -> None:
+def test_every_text_has_a_length_limit(field: str, most: int, more: Callable[[str], dict[str, Any]]) -> None:
     assert read_criterion(fields(**more("x" * most)))
-    with pytest.raises(InvalidFile) as refused:
+    with pytest.raises(InvalidFile) as error:
         read_criterion(fields(**more("x" * (most + 1))))
-    assert [problem.field for problem in refused.value.problems] == [field]
+    assert [problem.field for problem in error.value.problems] == [field]
 
 
-def test_slots_stand_in_the_order_of_the_closed_list_each_once() -> None:
-    found = spec(sees=["persona", "contexts", "persona"], needs=["contexts"])
-    assert found.sees == (PromptSlot.CONTEXTS, PromptSlot.PERSONA)
+def test_slots_follow_the_fixed_order_without_repeats() -> None:
+    criterion = spec(sees=["persona", "contexts", "persona"], needs=["contexts"])
+    assert criterion.sees == (PromptSlot.CONTEXTS, PromptSlot.PERSONA)
 
 
-def test_figures_stay_comparable_until_scale_direction_or_anchors_change() -> None:
-    one = spec()
-    assert spec(en={**ENGLISH, "instruction": "Other guidance"}).comparability_hash == one.comparability_hash
-    assert spec(sees=["contexts"], categories=["x"], title_en="Manner").comparability_hash == one.comparability_hash
-    assert spec(direction="lower").comparability_hash != one.comparability_hash
-    assert spec(ko=None).comparability_hash != one.comparability_hash
-    other = [{"value": 1, "text": "Very rude"}, *ENGLISH["levels"][1:]]
-    assert spec(en={**ENGLISH, "levels": other}).comparability_hash != one.comparability_hash
+def test_results_stay_comparable_until_scale_direction_or_anchors_change() -> None:
+    criterion = spec()
+    assert spec(en={**ENGLISH, "instruction": "Other guidance"}).comparability_hash == criterion.comparability_hash
+    assert (
+        spec(sees=["contexts"], categories=["x"], title_en="Manner").comparability_hash == criterion.comparability_hash
+    )
+    assert spec(direction="lower").comparability_hash != criterion.comparability_hash
+    assert spec(ko=None).comparability_hash != criterion.comparability_hash
+    changed_levels = [{"value": 1, "text": "Very rude"}, *ENGLISH["levels"][1:]]
+    assert spec(en={**ENGLISH, "levels": changed_levels}).comparability_hash != criterion.comparability_hash

@@ -1,10 +1,10 @@
-"""Criteria that the tests write, and the rows they become."""
+"""Criteria for tests, as form fields, specifications and rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from evaluation.criteria.services import activate, draft
+from evaluation.criteria.services import activate, draft_version
 from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.models import CriterionVersion, Project, User
 from tests.factories import unique
@@ -29,29 +29,28 @@ KOREAN = {
 }
 
 
-def fields(**more: Any) -> dict[str, Any]:
-    """A criterion of three levels in both languages, with what differs from it."""
-    return {"name": "tone", "title_en": "Tone", "title_ko": "말투", "en": ENGLISH, "ko": KOREAN, **more}
+def fields(**changes: Any) -> dict[str, Any]:
+    """A criterion of three levels in both languages, with changes."""
+    return {"name": "tone", "title_en": "Tone", "title_ko": "말투", "en": ENGLISH, "ko": KOREAN, **changes}
 
 
-def spec(**more: Any) -> CriterionSpec:
-    """The same, read."""
-    return CriterionSpec.model_validate(fields(**more))
+def spec(**changes: Any) -> CriterionSpec:
+    return CriterionSpec.model_validate(fields(**changes))
 
 
-def drafted(project: Project, *, by: User | None = None, **more: Any) -> CriterionVersion:
-    """A draft in a project under a name of its own, where none is given."""
-    return draft(project, spec(**{"name": unique("tone").replace("-", "_"), **more}), by=by)
+def drafted(project: Project, *, by: User | None = None, **changes: Any) -> CriterionVersion:
+    """A draft in a project, with a unique name unless one is passed."""
+    return draft_version(project, spec(**{"name": unique("tone").replace("-", "_"), **changes}), by=by)
 
 
-def in_force(project: Project, *, by: User | None = None, **more: Any) -> CriterionVersion:
-    """A version that is activated at once."""
-    version = drafted(project, by=by, **more)
+def in_force(project: Project, *, by: User | None = None, **changes: Any) -> CriterionVersion:
+    """An activated version."""
+    version = drafted(project, by=by, **changes)
     activate(version, by=by)
     return version
 
 
-def levels_sent(*rows: tuple[str, str, str]) -> dict[str, str]:
-    """Rows of key, Korean and English text, as the form's fields send them."""
+def level_form_data(*rows: tuple[str, str, str]) -> dict[str, str]:
+    """Rows of key, Korean and English text as form data."""
     parts = ("key", "ko", "en")
-    return {f"levels-{n}-{part}": said for n, row in enumerate(rows) for part, said in zip(parts, row, strict=True)}
+    return {f"levels-{n}-{part}": text for n, row in enumerate(rows) for part, text in zip(parts, row, strict=True)}

@@ -1,4 +1,4 @@
-"""Files of questions and answers as people hand them in."""
+"""Question and answer files for tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evaluation.formats.reading import read_questions
 
 
 def question(number: int, **fields: Any) -> dict[str, Any]:
-    """The n-th question as a row of a file."""
+    """The question with this number as a row of a file."""
     row = {
         "id": f"q{number}",
         "category": "capitals",
@@ -33,5 +33,5 @@ def as_lines(rows: Sequence[dict[str, Any]]) -> bytes:
 
 
 def question_file(*rows: dict[str, Any], name: str = "capitals.json") -> QuestionFile:
-    """The rows, read from a file."""
+    """The rows as a parsed question file."""
     return read_questions(as_json(rows), name)

@@ -1,4 +1,4 @@
-"""What differs between two versions of a question set."""
+"""Differences between two versions of a question set."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ def spec(id_: str = "q1", **fields: Any) -> QuestionSpec:
     return QuestionSpec(**({"id": id_, "category": "c", "text": "What?"} | fields))
 
 
-def test_added_removed_and_changed_questions_are_told_apart() -> None:
+def test_added_removed_and_changed_questions_are_listed() -> None:
     old = [spec("a"), spec("b", difficulty="easy"), spec("c")]
     new = [spec("b", difficulty="hard", tags=("x",)), spec("d"), spec("a")]
-    found = compare_questions(old, new)
-    assert (found.added, found.removed) == (("d",), ("c",))
-    assert [change.id for change in found.changed] == ["b"]
-    assert found.changed[0].fields == (FieldChange("difficulty", "easy", "hard"), FieldChange("tags", [], ["x"]))
+    difference = compare_questions(old, new)
+    assert (difference.added, difference.removed) == (("d",), ("c",))
+    assert [change.id for change in difference.changed] == ["b"]
+    assert difference.changed[0].fields == (FieldChange("difficulty", "easy", "hard"), FieldChange("tags", [], ["x"]))
 
 
-def test_the_order_of_questions_is_no_difference() -> None:
+def test_question_order_makes_no_difference() -> None:
     old, new = [spec("a"), spec("b")], [spec("b"), spec("a")]
     assert not compare_questions(old, new)
     assert questions_hash(old) == questions_hash(new)
 
 
-def test_hangul_in_another_composition_is_no_difference() -> None:
+def test_unicode_composition_makes_no_difference() -> None:
     composed, decomposed = "학칙", unicodedata.normalize("NFD", "학칙")
     old, new = [spec(composed, text=composed)], [spec(decomposed, text=decomposed)]
     assert old != new
@@ -41,10 +41,13 @@ def test_hangul_in_another_composition_is_no_difference() -> None:
     assert questions_hash(old) == questions_hash(new)
 
 
-def test_the_hash_is_that_of_one_list_without_defaults_by_id() -> None:
-    several = [spec("나", hops=2), spec("가", keywords=(("서울", "Seoul"),)), spec("\U00010400"), spec("\uffee")]
-    plain = [one.model_dump(mode="json", exclude_defaults=True) for one in sorted(several, key=lambda one: one.id)]
-    assert questions_hash(several) == content_hash(plain)
+def test_hash_covers_questions_sorted_by_id_without_defaults() -> None:
+    questions = [spec("나", hops=2), spec("가", keywords=(("서울", "Seoul"),)), spec("\U00010400"), spec("\uffee")]
+    rows = [
+        question.model_dump(mode="json", exclude_defaults=True)
+        for question in sorted(questions, key=lambda question: question.id)
+    ]
+    assert questions_hash(questions) == content_hash(rows)
     assert questions_hash([]) == content_hash([])
 
 
@@ -72,7 +75,7 @@ def test_the_hash_is_that_of_one_list_without_defaults_by_id() -> None:
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_every_field_enters_the_hash_and_the_difference(changed: dict[str, Any]) -> None:
+def test_every_field_changes_the_hash_and_the_difference(changed: dict[str, Any]) -> None:
     (field,) = changed
     old, new = [spec()], [spec(**changed)]
     assert questions_hash(old) != questions_hash(new)
@@ -91,8 +94,8 @@ IDS = st.lists(st.sampled_from("abcdef"), unique=True)
 
 @given(IDS, IDS, st.sampled_from(["", "easy"]))
 def test_a_difference_accounts_for_every_question(old: list[str], new: list[str], difficulty: str) -> None:
-    found = compare_questions([spec(i) for i in old], [spec(i, difficulty=difficulty) for i in new])
-    both = set(old) & set(new)
-    assert set(found.added) == set(new) - set(old)
-    assert set(found.removed) == set(old) - set(new)
-    assert {change.id for change in found.changed} == (both if difficulty else set())
+    difference = compare_questions([spec(i) for i in old], [spec(i, difficulty=difficulty) for i in new])
+    common = set(old) & set(new)
+    assert set(difference.added) == set(new) - set(old)
+    assert set(difference.removed) == set(old) - set(new)
+    assert {change.id for change in difference.changed} == (common if difficulty else set())

@@ -1,4 +1,4 @@
-"""``import_questions``: the version that has the content now, or every problem as file:line."""
+"""``import_questions`` prints the version that holds the content, or every problem as file:line."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    made = tmp_path / "capitals.json"
-    made.write_bytes(as_json([question(1), question(2)]))
-    return made
+    path = tmp_path / "capitals.json"
+    path.write_bytes(as_json([question(1), question(2)]))
+    return path
 
 
 def call(file: Path, *arguments: str) -> tuple[str, str]:
@@ -29,27 +29,27 @@ def call(file: Path, *arguments: str) -> tuple[str, str]:
     return out.getvalue(), err.getvalue()
 
 
-def test_it_says_which_version_was_made(file: Path) -> None:
+def test_command_prints_the_imported_version(file: Path) -> None:
     make_project()
     assert call(file) == ("Imported as capitals v1 with 2 question(s).\n", "")
     assert call(file)[0] == "Nothing new: capitals v1 has exactly this content and is used.\n"
 
 
-def test_json_is_for_programs(file: Path) -> None:
+def test_json_output_describes_the_version(file: Path) -> None:
     make_project()
     facts = json.loads(call(file, "--format", "json", "--name", "cities")[0])
-    made = QuestionSet.objects.get()
+    question_set = QuestionSet.objects.get()
     assert facts == {
-        "question_set": made.pk,
+        "question_set": question_set.pk,
         "name": "cities",
         "version": 1,
-        "hash": made.content_hash,
+        "hash": question_set.content_hash,
         "created": True,
         "metadata_not_taken_over": [],
     }
 
 
-def test_a_dry_run_shows_the_difference_and_imports_nothing(file: Path) -> None:
+def test_dry_run_prints_the_difference_and_imports_nothing(file: Path) -> None:
     make_project()
     call(file)
     file.write_bytes(as_json([question(2, difficulty="hard"), question(3)]))
@@ -63,7 +63,7 @@ def test_a_dry_run_shows_the_difference_and_imports_nothing(file: Path) -> None:
     assert (facts["newest"], facts["difference"]["added"]) == ("capitals v1", ["q3"])
 
 
-def test_metadata_that_was_not_taken_over_is_said(file: Path) -> None:
+def test_metadata_not_adopted_is_reported(file: Path) -> None:
     make_project()
     file.write_bytes(as_json([question(1, source="atlas")]))
     call(file)
@@ -71,62 +71,62 @@ def test_metadata_that_was_not_taken_over_is_said(file: Path) -> None:
     assert "Metadata that differs and was not taken over: source." in call(file)[1]
 
 
-def test_every_problem_is_a_line_on_standard_error(file: Path) -> None:
+def test_problems_are_printed_one_per_line_on_stderr(file: Path) -> None:
     make_project()
     file.write_text('[\n{"id": "a", "category": "c"},\n{"id": "a", "category": "c", "question": "?", "hops": "x"}\n]')
     err = io.StringIO()
-    with pytest.raises(CommandError, match="2 problem") as refused:
+    with pytest.raises(CommandError, match="2 problem") as error:
         call_command("import_questions", str(file), stderr=err)
     first, second = err.getvalue().splitlines()
-    assert refused.value.returncode == 1
+    assert error.value.returncode == 1
     assert first.startswith("capitals.json:2 question The field is missing or empty.")
     assert second.startswith("capitals.json:3 hops “x” is no whole number.")
     assert not QuestionSet.objects.exists()
 
 
-def test_the_project_is_needed_only_where_there_are_several(file: Path) -> None:
+def test_project_is_required_with_several_projects(file: Path) -> None:
     with pytest.raises(CommandError):
         call(file)
-    one = make_project()
+    project = make_project()
     call(file)
     make_project()
     with pytest.raises(CommandError):
         call(file)
-    call(file, "--project", one.name)
-    assert QuestionSet.objects.get().project == one
+    call(file, "--project", project.name)
+    assert QuestionSet.objects.get().project == project
 
 
-def test_equal_values_of_a_field_group_questions(file: Path) -> None:
+def test_group_by_groups_questions_by_a_field(file: Path) -> None:
     make_project()
     file.write_bytes(as_json([question(1, document="d1"), question(2, document="d1")]))
     call(file, "--group-by", "document")
     assert set(QuestionSet.objects.get().questions.values_list("group", flat=True)) == {"d1"}
 
 
-def test_a_file_that_is_not_there_is_wrong_usage(file: Path) -> None:
-    with pytest.raises(CommandError) as refused:
+def test_missing_file_is_a_usage_error(file: Path) -> None:
+    with pytest.raises(CommandError) as error:
         call(file.with_name("absent.yaml"))
-    assert refused.value.returncode == 2
+    assert error.value.returncode == 2
 
 
-def test_a_map_file_says_where_the_fields_stand(tmp_path: Path) -> None:
+def test_map_file_locates_the_fields(tmp_path: Path) -> None:
     make_project()
-    records, told = tmp_path / "records.json", tmp_path / "map.yaml"
+    records, map_file = tmp_path / "records.json", tmp_path / "map.yaml"
     records.write_text('{"items": [{"ask": {"text": "q"}, "gold": "a"}]}', encoding="utf-8")
-    told.write_text("rows: items\nquestions: {question: ask.text, expected_answer: gold}\n", encoding="utf-8")
-    out, remarks = call(records, "--map", str(told), "--dry-run")
+    map_file.write_text("rows: items\nquestions: {question: ask.text, expected_answer: gold}\n", encoding="utf-8")
+    out, remarks = call(records, "--map", str(map_file), "--dry-run")
     assert out.splitlines()[2:] == ["ask.text\tquestion", "gold\texpected_answer"]
     assert "Read as map.yaml: ask.text → question; gold → expected_answer." in remarks
-    call(records, "--map", str(told))
+    call(records, "--map", str(map_file))
     assert QuestionSet.objects.get().questions.get().spec["references"] == ["a"]
-    told.write_text("questions: {question: 'ask['}", encoding="utf-8")
+    map_file.write_text("questions: {question: 'ask['}", encoding="utf-8")
     problems = io.StringIO()
     with pytest.raises(CommandError):
-        call_command("import_questions", str(records), "--map", str(told), stderr=problems)
+        call_command("import_questions", str(records), "--map", str(map_file), stderr=problems)
     assert "map.yaml questions.question.0 The map file does not have" in problems.getvalue()
 
 
-def test_judgements_go_with_the_questions(tmp_path: Path) -> None:
+def test_relevance_judgements_are_added_to_the_questions(tmp_path: Path) -> None:
     make_project()
     topics, qrels = tmp_path / "topics.tsv", tmp_path / "test.qrels"
     topics.write_text("1\tWhat?\n2\tWho?\n", encoding="utf-8")

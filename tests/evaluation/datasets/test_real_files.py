@@ -1,4 +1,4 @@
-"""Real files import as they are (graphrag_bench), and a large answer file at once (evouna_nq_scale)."""
+"""Real files import unchanged (graphrag_bench), and a large answer file imports at once (evouna_nq_scale)."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize(
     ("name", "questions"), [("novel_sample_50.yaml", 50), ("novel_sample_50.json", 50), ("novel_dev_all.json", 939)]
 )
-def test_the_files_of_graphrag_bench_import_as_they_are(sample_data: Path, name: str, questions: int) -> None:
+def test_graphrag_bench_files_import_unchanged(sample_data: Path, name: str, questions: int) -> None:
     data = (sample_data / "graphrag_bench" / name).read_bytes()
-    made = import_question_set(make_project(), "novel", read_questions(data, name), by=None).question_set
-    assert made.questions.count() == questions
-    one = made.questions.get(external_id="Novel-73586ddc")
-    assert one.read().references == ("Cornish heath",)
-    assert one.metadata["source"] == "Novel-44557"
-    assert one.category == ("single_hop" if name.endswith("yaml") else "Fact Retrieval")
+    question_set = import_question_set(make_project(), "novel", read_questions(data, name), by=None).question_set
+    assert question_set.questions.count() == questions
+    row = question_set.questions.get(external_id="Novel-73586ddc")
+    assert row.read().references == ("Cornish heath",)
+    assert row.metadata["source"] == "Novel-44557"
+    assert row.category == ("single_hop" if name.endswith("yaml") else "Fact Retrieval")
 
 
-def test_the_yaml_and_the_json_of_one_sample_are_versions_of_one_set(sample_data: Path) -> None:
-    """The YAML has keywords and its own categories, so the content differs although the ids are the same."""
+def test_yaml_and_json_of_one_sample_become_versions_of_one_set(sample_data: Path) -> None:
+    """The YAML has keywords and its own categories, so the content differs although the ids are equal."""
     project = make_project()
     for name in ("novel_sample_50.yaml", "novel_sample_50.json"):
         data = (sample_data / "graphrag_bench" / name).read_bytes()
-        made = import_question_set(project, "novel", read_questions(data, name), by=None).question_set
-    assert made.version == 2
+        question_set = import_question_set(project, "novel", read_questions(data, name), by=None).question_set
+    assert question_set.version == 2
     ids = Counter(Question.objects.values_list("external_id", flat=True))
     assert set(ids.values()) == {2}
 
 
 @pytest.mark.slow
 def test_ten_thousand_questions_import_within_a_few_seconds() -> None:
-    """U16. A bound on the processor time against quadratic growth; the measured time is in the bench."""
+    """A bound on the processor time against quadratic growth; the benchmark measures the real time."""
     data = as_json([question(n, source="atlas", difficulty="easy") for n in range(10_000)])
     began = time.process_time()
     import_question_set(make_project(), "many", read_questions(data, "many.json"), by=None)
@@ -55,8 +55,8 @@ def test_ten_thousand_questions_import_within_a_few_seconds() -> None:
     assert Question.objects.count() == 10_000
 
 
-def evouna(sample_data: Path, system: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The questions, with their gold answers as alternatives of one keyword, and one system's answers."""
+def load_evouna(sample_data: Path, system: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The questions, with their gold answers as alternatives of one keyword, and the answers of one system."""
     lines = (sample_data / "evouna_nq_scale" / "answers.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if row["system"] == system]
     golds = [[gold for gold in row["gold_answers"] if gold.strip()] for row in rows]
@@ -70,13 +70,13 @@ def evouna(sample_data: Path, system: str) -> tuple[list[dict[str, Any]], list[d
 
 @pytest.mark.slow
 def test_thousands_of_answers_are_stored_and_scored_at_once(sample_data: Path) -> None:
-    questions, answers = evouna(sample_data, "gpt4")
-    asked = import_question_set(
+    questions, answers = load_evouna(sample_data, "gpt4")
+    question_set = import_question_set(
         make_project(), "nq", read_questions(as_json(questions), "nq.json"), by=None
     ).question_set
     data = as_lines(answers)
     imported = import_answers(
-        asked, "gpt4", read_answers(data, "gpt4.jsonl"), data=data, file_name="gpt4.jsonl", by=None
+        question_set, "gpt4", read_answers(data, "gpt4.jsonl"), data=data, file_name="gpt4.jsonl", by=None
     )
     assert (len(imported.missing), Answer.objects.count()) == (0, len(answers))
     run = score_by_rules(imported.run)
@@ -84,7 +84,9 @@ def test_thousands_of_answers_are_stored_and_scored_at_once(sample_data: Path) -
     assert run.state == Run.State.COMPLETED
     assert hit.scored + hit.not_applicable == len(answers) == 3460
     # Plain substring search, written here, is a rough second opinion on token matching.
-    said = {row["question_id"]: row["answer"].casefold() for row in answers}
-    asking = [q for q in questions if "expected_keywords" in q]
-    plain = sum(any(g.casefold() in said[q["id"]] for g in q["expected_keywords"][0]) for q in asking) / len(asking)
-    assert hit.mean == pytest.approx(plain, abs=0.05)
+    answer_texts = {row["question_id"]: row["answer"].casefold() for row in answers}
+    keyword_questions = [q for q in questions if "expected_keywords" in q]
+    substring_share = sum(
+        any(g.casefold() in answer_texts[q["id"]] for g in q["expected_keywords"][0]) for q in keyword_questions
+    ) / len(keyword_questions)
+    assert hit.mean == pytest.approx(substring_share, abs=0.05)

@@ -1,4 +1,4 @@
-"""Uploads in two requests: a preview, then one confirmation, or none within a day."""
+"""Uploads: a preview, then one confirmation within a day."""
 
 from __future__ import annotations
 
@@ -28,57 +28,64 @@ def upload(content: bytes, file_name: str = "capitals.json", name: str = "", **o
     return store_upload(project, QUESTIONS, name, file_name, content, options, make_user())
 
 
-def test_an_upload_stores_the_file_and_no_question() -> None:
+def test_upload_stores_the_file_and_no_questions() -> None:
     batch = upload(as_json([question(1), question(2)]))
     assert (batch.state, batch.rows, batch.name) == (ImportBatch.State.PARSED, 2, "capitals")
     assert not QuestionSet.objects.exists()
 
 
-def test_a_file_with_problems_is_not_stored() -> None:
-    with pytest.raises(InvalidFile) as refused:
+def test_file_with_problems_is_not_stored() -> None:
+    with pytest.raises(InvalidFile) as error:
         upload(as_json([question(1), {"id": "q1"}]))
-    assert {(p.line, p.field) for p in refused.value.problems}
+    assert {(p.line, p.field) for p in error.value.problems}
     assert not ImportBatch.objects.exists()
 
 
-def test_the_preview_of_a_new_set_counts_and_remarks() -> None:
+def test_preview_of_a_new_set_shows_counts_and_remarks() -> None:
     rows = [question(1), question(2, category="rivers", source="atlas"), question(3)]
-    shown = preview(upload(as_json(rows)))
-    assert (shown.questions, shown.categories) == (3, (("capitals", 2), ("rivers", 1)))
-    assert (shown.metadata_keys, shown.newest, shown.selects, shown.difference) == (("source",), None, None, None)
-    assert [q.id for q in shown.first] == ["q1", "q2", "q3"]
-    assert [remark.code for remark in shown.remarks] == ["metadata_kept"]
+    summary = preview(upload(as_json(rows)))
+    assert (summary.questions, summary.categories) == (3, (("capitals", 2), ("rivers", 1)))
+    assert (summary.metadata_keys, summary.newest, summary.selects, summary.difference) == (
+        ("source",),
+        None,
+        None,
+        None,
+    )
+    assert [q.id for q in summary.first] == ["q1", "q2", "q3"]
+    assert [remark.code for remark in summary.remarks] == ["metadata_kept"]
 
 
-def test_the_preview_of_a_changed_set_shows_the_difference_to_the_newest_version() -> None:
+def test_preview_of_a_changed_set_shows_the_difference_to_the_newest() -> None:
     project = make_project()
     import_question_set(project, "capitals", question_file(question(1), question(2)), by=None)
-    shown = preview(upload(as_json([question(2, difficulty="hard"), question(3)]), project=project))
-    assert shown.difference is not None
-    assert (shown.difference.added, shown.difference.removed) == (("q3",), ("q1",))
-    assert [(c.id, [f.field for f in c.fields]) for c in shown.difference.changed] == [("q2", ["difficulty"])]
+    summary = preview(upload(as_json([question(2, difficulty="hard"), question(3)]), project=project))
+    assert summary.difference is not None
+    assert (summary.difference.added, summary.difference.removed) == (("q3",), ("q1",))
+    assert [(c.id, [f.field for f in c.fields]) for c in summary.difference.changed] == [("q2", ["difficulty"])]
 
 
-def test_the_preview_of_known_content_names_the_version_it_selects() -> None:
+def test_preview_of_known_content_names_the_version_it_selects() -> None:
     project = make_project()
-    made = import_question_set(project, "capitals", question_file(question(1, source="a")), by=None).question_set
-    shown = preview(upload(as_json([question(1, source="b")]), project=project))
-    assert (shown.selects, shown.difference, shown.metadata_not_taken_over) == (made, None, ("source",))
+    question_set = import_question_set(
+        project, "capitals", question_file(question(1, source="a")), by=None
+    ).question_set
+    summary = preview(upload(as_json([question(1, source="b")]), project=project))
+    assert (summary.selects, summary.difference, summary.metadata_not_taken_over) == (question_set, None, ("source",))
 
 
-def test_a_file_from_korean_excel_is_previewed_in_hangul_and_says_so() -> None:
+def test_preview_decodes_korean_excel_and_remarks_it() -> None:
     content = "id,category,question,expected_answer\nq1,학칙,휴학은 몇 학기까지 됩니까?,네 학기\n".encode("cp949")
-    shown = preview(upload(content, "휴학.csv"))
-    assert shown.encoding == "cp949"
-    assert shown.first[0].text == "휴학은 몇 학기까지 됩니까?"
-    assert "encoding_cp949" in {remark.code for remark in shown.remarks}
+    summary = preview(upload(content, "휴학.csv"))
+    assert summary.encoding == "cp949"
+    assert summary.first[0].text == "휴학은 몇 학기까지 됩니까?"
+    assert "encoding_cp949" in {remark.code for remark in summary.remarks}
 
 
-def test_a_confirmation_imports_once_and_a_second_one_gets_the_same_version() -> None:
+def test_second_confirmation_returns_the_same_version() -> None:
     batch = upload(as_json([question(1)]))
-    twin = ImportBatch.objects.get(pk=batch.pk)
+    same_batch = ImportBatch.objects.get(pk=batch.pk)
     first = confirm_upload(batch, None)
-    second = confirm_upload(twin, None)
+    second = confirm_upload(same_batch, None)
     assert first.created
     assert (second.created, second.question_set) == (False, first.question_set)
     assert "confirmed before" in explain(second.note)
@@ -86,11 +93,11 @@ def test_a_confirmation_imports_once_and_a_second_one_gets_the_same_version() ->
     assert QuestionSet.objects.count() == 1
 
 
-def test_a_confirmation_may_give_another_name() -> None:
+def test_confirmation_can_rename_the_set() -> None:
     assert confirm_upload(upload(as_json([question(1)])), None, name="rivers").question_set.name == "rivers"
 
 
-def test_an_upload_expires_after_a_day_and_its_file_is_dropped() -> None:
+def test_upload_expires_after_a_day_and_drops_its_file() -> None:
     batch = upload(as_json([question(1)]))
     with time_machine.travel(timezone.now() - timedelta(hours=25)):
         old = upload(as_json([question(1)]))
@@ -104,10 +111,9 @@ def test_an_upload_expires_after_a_day_and_its_file_is_dropped() -> None:
     assert confirm_upload(batch, None).created
 
 
-def test_an_upload_killed_between_reading_and_commit_leaves_no_row_and_can_be_repeated(
+def test_interrupted_upload_leaves_no_rows_and_can_be_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """U19."""
     batch = upload(as_json([question(1)]))
 
     def killed(*args: Any, **kwargs: Any) -> None:
@@ -132,13 +138,13 @@ def test_an_upload_killed_between_reading_and_commit_leaves_no_row_and_can_be_re
     ],
     ids=["path", "direction", "long", "decomposed"],
 )
-def test_a_file_name_is_a_text_to_show_and_never_a_path(file_name: str, shown: str) -> None:
-    """U14. The last name is decomposed where it comes from and composed where it is kept."""
+def test_file_name_is_display_text_and_never_a_path(file_name: str, shown: str) -> None:
+    """The decomposed name is stored composed."""
     batch = upload(as_json([question(1)]), file_name, name="capitals")
     assert batch.file_name == shown
     assert len(str(batch.uuid)) == 36
 
 
-def test_other_kinds_of_files_are_refused() -> None:
+def test_unknown_upload_kinds_are_refused() -> None:
     with pytest.raises(DomainError, match="unknown_upload_kind"):
         store_upload(make_project(), "photographs", "", "a.json", b"[]", {}, None)

@@ -1,5 +1,5 @@
-"""What each form of ``export_records`` holds: a record with every field is written, read back and compared field by
-field. ``python -m tests.evaluation.formats.held`` prints the table of ``docs/files.md``."""
+"""Fields that each export format preserves: a full record is written, read back and compared. ``python -m
+tests.evaluation.formats.held`` prints the table of ``docs/files.md``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RECORD = Record(
     system="my-rag",
     answer_metadata={"model": "m"},
 )
-OPEN = Record(
+UNANSWERED = Record(
     question=QUESTION.model_copy(update={"id": "q2", "text": "누구에게?"}),
     question_metadata={},
     answer=None,
@@ -51,32 +51,32 @@ FIELDS = ("id", "question", "expected", "all expected", "keywords", "category", 
 ANSWER_FIELDS = ("answer", "passages", "ids of passages", "answered by id", "no answer yet", "confidence", "sample")
 
 
-def held(form: str) -> dict[str, bool]:
-    """By field whether it comes back as it was."""
-    failed = replace(RECORD, sample=1, first=False)
-    text = "".join(write_records(form, [RECORD, OPEN])).encode()
-    several = "".join(write_records(form, [RECORD, failed, OPEN])).encode()
+def round_trip_fields(form: str) -> dict[str, bool]:
+    """Whether each field survives a round trip through the format."""
+    second_sample = replace(RECORD, sample=1, first=False)
+    text = "".join(write_records(form, [RECORD, UNANSWERED])).encode()
+    samples_text = "".join(write_records(form, [RECORD, second_sample, UNANSWERED])).encode()
     name = f"{form}.txt" if form.startswith("trec") else f"{form}.json"
-    found = dict.fromkeys((*FIELDS, "everything of a question", *ANSWER_FIELDS, "everything of an answer"), False)
+    preserved = dict.fromkeys((*FIELDS, "everything of a question", *ANSWER_FIELDS, "everything of an answer"), False)
     if form == "trec_qrels":
-        topics = "".join(write_records("trec_topics", [RECORD, OPEN])).encode()
+        topics = "".join(write_records("trec_topics", [RECORD, UNANSWERED])).encode()
         (first, _) = read_questions(topics, "topics.txt", qrels=text).questions
-        return found | {"passages to find": first.ground_truth_chunk_ids == QUESTION.ground_truth_chunk_ids}
+        return preserved | {"passages to find": first.ground_truth_chunk_ids == QUESTION.ground_truth_chunk_ids}
     try:
-        question = next(one for one in read_questions(text, name).questions if one.text == QUESTION.text)
-        found |= _of_question(question)
+        question = next(row for row in read_questions(text, name).questions if row.text == QUESTION.text)
+        preserved |= _question_fields(question)
     except InvalidFile:
         pass
     try:
         answers = read_answers(text, name).answers
-        found |= _of_answers(answers)
-        found["sample"] = [one.sample for one in read_answers(several, name).answers] == [0, 1]
+        preserved |= _answer_fields(answers)
+        preserved["sample"] = [row.sample for row in read_answers(samples_text, name).answers] == [0, 1]
     except InvalidFile:
         pass
-    return found
+    return preserved
 
 
-def _of_question(question: QuestionSpec) -> dict[str, bool]:
+def _question_fields(question: QuestionSpec) -> dict[str, bool]:
     return {
         "id": question.id == QUESTION.id,
         "question": True,
@@ -90,14 +90,14 @@ def _of_question(question: QuestionSpec) -> dict[str, bool]:
     }
 
 
-def _of_answers(answers: Any) -> dict[str, bool]:
+def _answer_fields(answers: Any) -> dict[str, bool]:
     first = answers[0]
-    texts = [one.text for one in first.answer.contexts or ()]
-    ids = first.answer.retrieved_ids or tuple(one.chunk_id for one in first.answer.contexts or ())
+    texts = [context.text for context in first.answer.contexts or ()]
+    ids = first.answer.retrieved_ids or tuple(context.chunk_id for context in first.answer.contexts or ())
     assert RECORD.answer is not None
     return {
         "answer": first.answered and first.answer.text == RECORD.answer.text,
-        "passages": texts == [one.text for one in CONTEXTS],
+        "passages": texts == [context.text for context in CONTEXTS],
         "ids of passages": ids == ("d1", "d3"),
         "answered by id": first.question_id == QUESTION.id,
         "no answer yet": len(answers) == 1,
@@ -107,24 +107,27 @@ def _of_answers(answers: Any) -> dict[str, bool]:
     }
 
 
-def table() -> str:
-    """The table of the docs: a row for each form, what it holds in words."""
+def format_table() -> str:
+    """The table of ``docs/files.md``: the preserved fields of each format."""
     lines = ["| form | questions | answers |", "|---|---|---|"]
     for form in form_names():
         if form == RATINGS:
             continue
-        found = held(form)
-        lines.append(f"| `{form}` | {_words(found, FIELDS, 'question')} | {_words(found, ANSWER_FIELDS, 'answer')} |")
+        preserved = round_trip_fields(form)
+        lines.append(
+            f"| `{form}` | {_describe(preserved, FIELDS, 'question')} | "
+            f"{_describe(preserved, ANSWER_FIELDS, 'answer')} |"
+        )
     return "\n".join(lines)
 
 
-def _words(found: dict[str, bool], fields: tuple[str, ...], what: str) -> str:
-    everything = f"everything of {'an answer' if what == 'answer' else 'a question'}"
-    if found[everything]:
+def _describe(preserved: dict[str, bool], fields: tuple[str, ...], subject: str) -> str:
+    everything = f"everything of {'an answer' if subject == 'answer' else 'a question'}"
+    if preserved[everything]:
         return "everything"
-    names = [field for field in fields if found[field] and not (field == "expected" and found["all expected"])]
+    names = [field for field in fields if preserved[field] and not (field == "expected" and preserved["all expected"])]
     return ", ".join(names) if names and set(names) != {"no answer yet"} else "–"
 
 
 if __name__ == "__main__":
-    print(table())
+    print(format_table())

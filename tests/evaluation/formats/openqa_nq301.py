@@ -19,13 +19,13 @@ JUDGES = ("gpt-4", "text-davinci-003", "bem")
 
 
 def convert(folder: Path) -> dict[str, bytes]:
-    """The contents of the three files, by their names, from the folder's ``items.jsonl``."""
+    """The contents of the three files by name, converted from ``items.jsonl`` of the folder."""
     items = [json.loads(line) for line in (folder / "items.jsonl").read_text(encoding="utf-8").splitlines()]
-    seen: Counter[str] = Counter()
+    sample_counts: Counter[str] = Counter()
     samples = []
     for item in items:
-        samples.append(seen[item["question_id"]])
-        seen[item["question_id"]] += 1
+        samples.append(sample_counts[item["question_id"]])
+        sample_counts[item["question_id"]] += 1
     questions = {item["question_id"]: item for item in items}
     return {
         "questions.jsonl": _lines(map(_question, questions.values())),
@@ -55,18 +55,18 @@ def _answer(item: dict[str, Any], sample: int) -> dict[str, Any]:
 
 
 def _ratings(item: dict[str, Any], sample: int) -> Iterator[dict[str, Any]]:
-    """The adjudicated human verdict and each judge's; a reply without a verdict is a null with its reply as reason."""
-    about = {"question_id": item["question_id"], "sample": sample, "metric": METRIC}
-    yield about | {"value": item["human"]["acceptable"], "rater": "human", "author": "adjudicated"}
+    """The adjudicated human verdict and the verdict of each judge; a missing verdict is null with the reply as its
+    reason."""
+    identity = {"question_id": item["question_id"], "sample": sample, "metric": METRIC}
+    yield identity | {"value": item["human"]["acceptable"], "rater": "human", "author": "adjudicated"}
     for judge in JUDGES:
         reply = item["judges"][judge]
         origin = {"value": reply["verdict"], "rater": "judge", "author": judge}
         reason = {} if reply["verdict"] is not None else {"reason": "parse: " + str(reply.get("raw", "no value"))[:200]}
-        yield about | origin | reason
+        yield identity | origin | reason
 
 
 def main(folder: str, target: str) -> None:
-    """Write the three files into the target folder."""
     for name, content in convert(Path(folder)).items():
         (Path(target) / name).write_bytes(content)
 

@@ -1,4 +1,4 @@
-"""A small file of every known shape, as the products write them, with what has to be read from it."""
+"""Sample files of every known shape, as other products write them, with their expected contents."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def _lines(*rows: dict[str, Any]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-Q = "Who wrote it?"
+QUESTION_TEXT = "Who wrote it?"
 SAMPLES = [
     Sample(
         "ragas.jsonl",
         _lines(
             {
-                "user_input": Q,
+                "user_input": QUESTION_TEXT,
                 "response": "He",
                 "reference": "Kim",
                 "retrieved_contexts": ["p"],
@@ -34,36 +34,47 @@ SAMPLES = [
             }
         ),
         "Ragas",
-        ("", Q, ("Kim",), ("d",)),
+        ("", QUESTION_TEXT, ("Kim",), ("d",)),
         ("", "He", ("p",)),
     ),
     Sample(
         "deepeval.jsonl",
-        _lines({"input": Q, "actual_output": "He", "expected_output": "Kim", "retrieval_context": "p|r"}),
+        _lines({"input": QUESTION_TEXT, "actual_output": "He", "expected_output": "Kim", "retrieval_context": "p|r"}),
         "DeepEval",
-        ("", Q, ("Kim",), ()),
+        ("", QUESTION_TEXT, ("Kim",), ()),
         ("", "He", ("p", "r")),
     ),
     Sample(
         "deepeval.json",
-        json.dumps([{"input": Q, "actual_output": "He", "expected_output": "Kim", "retrieval_context": ["p|r"]}]),
+        json.dumps(
+            [{"input": QUESTION_TEXT, "actual_output": "He", "expected_output": "Kim", "retrieval_context": ["p|r"]}]
+        ),
         "DeepEval",
-        ("", Q, ("Kim",), ()),
+        ("", QUESTION_TEXT, ("Kim",), ()),
         ("", "He", ("p|r",)),
     ),
     Sample(
         "langfuse.json",
         json.dumps(
-            {"data": [{"id": "1", "input": {"question": Q}, "expectedOutput": {"answer": "Kim"}, "datasetId": "d"}]}
+            {
+                "data": [
+                    {
+                        "id": "1",
+                        "input": {"question": QUESTION_TEXT},
+                        "expectedOutput": {"answer": "Kim"},
+                        "datasetId": "d",
+                    }
+                ]
+            }
         ),
         "Langfuse",
-        ("1", Q, ("Kim",), ()),
+        ("1", QUESTION_TEXT, ("Kim",), ()),
     ),
     Sample(
         "langsmith.jsonl",
-        _lines({"id": "1", "dataset_id": "d", "inputs": {"question": Q}, "outputs": {"answer": "Kim"}}),
+        _lines({"id": "1", "dataset_id": "d", "inputs": {"question": QUESTION_TEXT}, "outputs": {"answer": "Kim"}}),
         "LangSmith examples",
-        ("1", Q, ("Kim",), ()),
+        ("1", QUESTION_TEXT, ("Kim",), ()),
     ),
     Sample(
         "runs.jsonl",
@@ -72,7 +83,7 @@ SAMPLES = [
                 "id": "r",
                 "run_type": "chain",
                 "reference_example_id": "1",
-                "inputs": {"question": Q},
+                "inputs": {"question": QUESTION_TEXT},
                 "outputs": {"answer": "He", "contexts": ["p"]},
             }
         ),
@@ -82,9 +93,9 @@ SAMPLES = [
     ),
     Sample(
         "phoenix.csv",
-        f"example_id,input,output,metadata\n1,{{'question': '{Q}'}},{{'answer': 'Kim'}},{{'k': 'v'}}\n",
+        f"example_id,input,output,metadata\n1,{{'question': '{QUESTION_TEXT}'}},{{'answer': 'Kim'}},{{'k': 'v'}}\n",
         "Phoenix",
-        ("1", Q, ("Kim",), ()),
+        ("1", QUESTION_TEXT, ("Kim",), ()),
     ),
     Sample(
         "mlflow.json",
@@ -92,7 +103,7 @@ SAMPLES = [
             [
                 {
                     "dataset_record_id": "1",
-                    "inputs": {"question": Q},
+                    "inputs": {"question": QUESTION_TEXT},
                     "outputs": {"response": "He"},
                     "expectations": {
                         "expected_response": "Kim",
@@ -102,20 +113,20 @@ SAMPLES = [
             ]
         ),
         "MLflow",
-        ("1", Q, ("Kim",), ("d",)),
+        ("1", QUESTION_TEXT, ("Kim",), ("d",)),
         ("1", "He", None),
     ),
     Sample(
         "opik.json",
-        json.dumps([{"id": "1", "input": {"question": Q}, "expected_output": {"answer": "Kim"}}]),
+        json.dumps([{"id": "1", "input": {"question": QUESTION_TEXT}, "expected_output": {"answer": "Kim"}}]),
         "Opik",
-        ("1", Q, ("Kim",), ()),
+        ("1", QUESTION_TEXT, ("Kim",), ()),
     ),
     Sample(
         "inspect.jsonl",
-        _lines({"id": 1, "input": [{"role": "user", "content": Q}], "target": ["Kim", "Lee"]}),
+        _lines({"id": 1, "input": [{"role": "user", "content": QUESTION_TEXT}], "target": ["Kim", "Lee"]}),
         "Inspect samples",
-        ("1", Q, ("Kim", "Lee"), ()),
+        ("1", QUESTION_TEXT, ("Kim", "Lee"), ()),
     ),
     Sample(
         "log.json",
@@ -123,31 +134,42 @@ SAMPLES = [
             {
                 "status": "success",
                 "samples": [
-                    {"id": 1, "epoch": 1, "input": Q, "target": "Kim", "output": {"completion": "He"}, "error": None}
+                    {
+                        "id": 1,
+                        "epoch": 1,
+                        "input": QUESTION_TEXT,
+                        "target": "Kim",
+                        "output": {"completion": "He"},
+                        "error": None,
+                    }
                 ],
             }
         ),
         "Inspect log",
-        ("1", Q, ("Kim",), ()),
+        ("1", QUESTION_TEXT, ("Kim",), ()),
         ("1", "He", None),
     ),
     Sample(
         "promptfooconfig.yaml",
-        f"prompts: ['{{{{question}}}}']\ntests:\n- vars:\n    question: {Q}\n"
+        f"prompts: ['{{{{question}}}}']\ntests:\n- vars:\n    question: {QUESTION_TEXT}\n"
         "  assert:\n  - type: equals\n    value: Kim\n  - type: latency\n    threshold: 5\n",
         "promptfoo tests",
-        ("", Q, ("Kim",), ()),
+        ("", QUESTION_TEXT, ("Kim",), ()),
     ),
     Sample(
         "promptfoo.csv",
-        f"question,__expected\n{Q},similar(0.8):Kim\n",
+        f"question,__expected\n{QUESTION_TEXT},similar(0.8):Kim\n",
         "promptfoo table",
-        ("", Q, ("Kim",), ()),
+        ("", QUESTION_TEXT, ("Kim",), ()),
     ),
     Sample(
         "results.json",
         json.dumps(
-            {"results": {"results": [{"vars": {"question": Q}, "response": {"output": "He"}, "success": True}]}}
+            {
+                "results": {
+                    "results": [{"vars": {"question": QUESTION_TEXT}, "response": {"output": "He"}, "success": True}]
+                }
+            }
         ),
         "promptfoo results",
         None,
@@ -155,9 +177,9 @@ SAMPLES = [
     ),
     Sample(
         "qa.jsonl",
-        _lines({"qid": "1", "query": Q, "retrieval_gt": [["d"]], "generation_gt": ["Kim"]}),
+        _lines({"qid": "1", "query": QUESTION_TEXT, "retrieval_gt": [["d"]], "generation_gt": ["Kim"]}),
         "AutoRAG",
-        ("1", Q, ("Kim",), ("d",)),
+        ("1", QUESTION_TEXT, ("Kim",), ("d",)),
     ),
     Sample(
         "checking.json",
@@ -166,7 +188,7 @@ SAMPLES = [
                 "results": [
                     {
                         "query_id": "1",
-                        "query": Q,
+                        "query": QUESTION_TEXT,
                         "gt_answer": "Kim",
                         "response": "He",
                         "retrieved_context": [{"doc_id": "d", "text": "p"}],
@@ -175,20 +197,22 @@ SAMPLES = [
             }
         ),
         "RAGChecker",
-        ("1", Q, ("Kim",), ()),
+        ("1", QUESTION_TEXT, ("Kim",), ()),
         ("1", "He", ("p",)),
     ),
     Sample(
         "rag_dataset.json",
-        json.dumps({"examples": [{"query": Q, "reference_contexts": ["p"], "reference_answer": "Kim"}]}),
+        json.dumps({"examples": [{"query": QUESTION_TEXT, "reference_contexts": ["p"], "reference_answer": "Kim"}]}),
         "LlamaIndex",
-        ("", Q, ("Kim",), ()),
+        ("", QUESTION_TEXT, ("Kim",), ()),
     ),
     Sample(
         "evals.jsonl",
-        _lines({"input": [{"role": "system", "content": "s"}, {"role": "user", "content": Q}], "ideal": "Kim"}),
+        _lines(
+            {"input": [{"role": "system", "content": "s"}, {"role": "user", "content": QUESTION_TEXT}], "ideal": "Kim"}
+        ),
         "OpenAI evals",
-        ("", Q, ("Kim",), ()),
+        ("", QUESTION_TEXT, ("Kim",), ()),
     ),
     Sample(
         "KorQuAD.json",
@@ -197,23 +221,31 @@ SAMPLES = [
                 "data": [
                     {
                         "paragraphs": [
-                            {"context": "p", "qas": [{"id": "1", "question": Q, "answers": [{"text": "Kim"}]}]}
+                            {
+                                "context": "p",
+                                "qas": [{"id": "1", "question": QUESTION_TEXT, "answers": [{"text": "Kim"}]}],
+                            }
                         ]
                     }
                 ]
             }
         ),
         "SQuAD and KorQuAD",
-        ("1", Q, ("Kim",), ()),
+        ("1", QUESTION_TEXT, ("Kim",), ()),
     ),
     Sample(
         "squad.csv",
         "id,title,context,question,answers\n"
-        f"1,t,p,{Q},\"{{'text': array(['Kim'], dtype=object), 'answer_start': array([5])}}\"\n",
+        f"1,t,p,{QUESTION_TEXT},\"{{'text': array(['Kim'], dtype=object), 'answer_start': array([5])}}\"\n",
         "SQuAD and KorQuAD",
-        ("1", Q, ("Kim",), ()),
+        ("1", QUESTION_TEXT, ("Kim",), ()),
     ),
-    Sample("queries.jsonl", _lines({"_id": "1", "text": Q, "metadata": {}}), "BEIR queries", ("1", Q, (), ())),
+    Sample(
+        "queries.jsonl",
+        _lines({"_id": "1", "text": QUESTION_TEXT, "metadata": {}}),
+        "BEIR queries",
+        ("1", QUESTION_TEXT, (), ()),
+    ),
     Sample("corpus.jsonl", _lines({"_id": "d", "title": "t", "text": "p"}), "BEIR corpus"),
     Sample("test.tsv", "query-id\tcorpus-id\tscore\n1\td\t1\n", "relevance judgements (qrels)"),
 ]

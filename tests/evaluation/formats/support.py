@@ -13,11 +13,11 @@ import pytest
 from evaluation.core.errors import InvalidFile, Problem
 
 
-def refused(read: Callable[..., Any], data: bytes | str, name: str, **options: Any) -> tuple[Problem, ...]:
-    """The problems with which the file is refused; a failed test when it is not."""
-    with pytest.raises(InvalidFile) as caught:
-        read(data.encode() if isinstance(data, str) else data, name, **options)
-    return caught.value.problems
+def expect_problems(reader: Callable[..., Any], data: bytes | str, name: str, **options: Any) -> tuple[Problem, ...]:
+    """Assert that the reader refuses the file, and return its problems."""
+    with pytest.raises(InvalidFile) as error:
+        reader(data.encode() if isinstance(data, str) else data, name, **options)
+    return error.value.problems
 
 
 def facts(problems: Iterable[Problem]) -> list[tuple[str, int | None, str]]:

@@ -1,4 +1,4 @@
-"""Answer files: aliases, contexts that are none and contexts that are empty, and what is refused."""
+"""Answer files: aliases, missing versus empty contexts, and refused values."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from evaluation.core.samples import AnswerSpec, ContextSpec
 from evaluation.formats.answer_rows import ANSWER, CONTEXTS, QUESTION_ID, RETRIEVED_IDS, AnswerRow
 from evaluation.formats.reading import read_answers
-from tests.evaluation.formats.support import facts, jsonl, refused, xlsx
+from tests.evaluation.formats.support import expect_problems, facts, jsonl, xlsx
 
 
-def read(**fields: Any) -> AnswerRow:
+def read_answer(**fields: Any) -> AnswerRow:
     (answer,) = read_answers(jsonl(row(**fields)), "a.jsonl").answers
     return answer
 
@@ -22,8 +22,8 @@ def row(**fields: Any) -> dict[str, Any]:
     return {"question_id": "q", "answer": "a", **fields}
 
 
-def test_a_full_row_is_read_to_the_letter() -> None:
-    answer = read(
+def test_full_row_is_read_exactly() -> None:
+    answer = read_answer(
         answer=" **a**\n",
         contexts=["plain", {"chunk_id": "k", "content": "t", "score": 0.5, "source": "s", "article": "제15조"}],
         retrieved_context_ids=["k", "k", "l"],
@@ -51,28 +51,30 @@ def test_a_full_row_is_read_to_the_letter() -> None:
 
 
 @pytest.mark.parametrize("name", ANSWER)
-def test_every_alias_of_the_answer_is_read(name: str) -> None:
+def test_every_answer_alias_is_read(name: str) -> None:
     (answer,) = read_answers(jsonl({"question_id": "q", name: "a"}), "a.jsonl").answers
     assert answer.answer.text == "a"
 
 
 @pytest.mark.parametrize("name", QUESTION_ID)
-def test_every_alias_of_the_question_id_is_read(name: str) -> None:
+def test_every_question_id_alias_is_read(name: str) -> None:
     (answer,) = read_answers(jsonl({name: "q", "answer": "a"}), "a.jsonl").answers
     assert answer.question_id == "q"
 
 
-def test_a_row_may_name_its_question_by_the_text_or_by_a_bare_id() -> None:
-    text, bare = read_answers(jsonl({"query": "why?", "answer": "a"}, {"id": "q", "answer": "a"}), "a.jsonl").answers
-    assert (text.question_id, text.question) == ("", "why?")
-    assert (bare.question_id, bare.question) == ("q", "")
+def test_row_names_its_question_by_text_or_bare_id() -> None:
+    by_text, by_id = read_answers(
+        jsonl({"query": "why?", "answer": "a"}, {"id": "q", "answer": "a"}), "a.jsonl"
+    ).answers
+    assert (by_text.question_id, by_text.question) == ("", "why?")
+    assert (by_id.question_id, by_id.question) == ("q", "")
 
 
 @pytest.mark.parametrize("name", CONTEXTS)
-def test_null_contexts_and_empty_contexts_are_different_things(name: str) -> None:
-    assert read().answer.contexts is None
-    assert read(**{name: None}).answer.contexts is None
-    assert read(**{name: []}).answer.contexts == ()
+def test_null_contexts_differ_from_empty_contexts(name: str) -> None:
+    assert read_answer().answer.contexts is None
+    assert read_answer(**{name: None}).answer.contexts is None
+    assert read_answer(**{name: []}).answer.contexts == ()
 
 
 @pytest.mark.parametrize(
@@ -85,31 +87,31 @@ def test_null_contexts_and_empty_contexts_are_different_things(name: str) -> Non
         ('"[{""id"": ""k"", ""text"": ""a|b""}]"', (ContextSpec("a|b", "k"),)),
     ],
 )
-def test_the_difference_survives_a_table(cell: str, contexts: tuple[ContextSpec, ...] | None) -> None:
+def test_table_cells_distinguish_null_from_empty_contexts(cell: str, contexts: tuple[ContextSpec, ...] | None) -> None:
     data = f"question_id,answer,contexts\nq,a,{cell}\n".encode()
     assert read_answers(data, "a.csv").answers[0].answer.contexts == contexts
 
 
 @pytest.mark.parametrize("name", RETRIEVED_IDS)
-def test_retrieved_ids_alone_are_enough(name: str) -> None:
+def test_retrieved_ids_suffice_without_an_answer(name: str) -> None:
     (answer,) = read_answers(jsonl({"question_id": "q", name: ["k"]}), "a.jsonl").answers
     assert (answer.answered, answer.answer.retrieved_ids, answer.answer.contexts) == (False, ("k",), None)
 
 
-def test_an_error_stands_for_the_answer() -> None:
+def test_error_replaces_the_answer() -> None:
     (answer,) = read_answers(jsonl({"question_id": "q", "error": "timeout"}), "a.jsonl").answers
     assert (answer.answered, answer.error) == (False, "timeout")
 
 
-def test_an_empty_answer_is_an_answer_and_a_missing_one_is_not() -> None:
-    assert read(answer="").answered
-    assert facts(refused(read_answers, jsonl(row(answer=None)), "a.jsonl")) == [("answer_missing", 1, "answer")]
+def test_empty_answer_is_an_answer_and_a_missing_one_is_a_problem() -> None:
+    assert read_answer(answer="").answered
+    assert facts(expect_problems(read_answers, jsonl(row(answer=None)), "a.jsonl")) == [("answer_missing", 1, "answer")]
     in_table = read_answers(b"question_id,answer,error\nq1,,\nq2,,down\n", "a.csv").answers
     assert [(a.answered, a.error) for a in in_table] == [(True, ""), (False, "down")]
 
 
-def test_an_answer_names_its_question_one_way_or_the_other() -> None:
-    (problem,) = refused(read_answers, jsonl({"answer": "a"}), "a.jsonl")
+def test_answer_must_name_its_question() -> None:
+    (problem,) = expect_problems(read_answers, jsonl({"answer": "a"}), "a.jsonl")
     assert (problem.code, problem.field) == ("missing_among", "question_id")
     assert problem.params == {"names": "question_id, question", "columns": "answer"}
 
@@ -132,38 +134,38 @@ def test_an_answer_names_its_question_one_way_or_the_other() -> None:
         ({"response": "b"}, ("alias_twice", 1, "answer")),
     ],
 )
-def test_a_wrong_value_is_one_problem_with_its_place(fields: dict[str, Any], expected: Any) -> None:
+def test_invalid_value_is_one_problem_with_its_place(fields: dict[str, Any], expected: Any) -> None:
     if expected is None:
         expected = ("not_list", 1, "contexts")
-    assert facts(refused(read_answers, jsonl(row(**fields)), "a.jsonl"))[0] == expected
+    assert facts(expect_problems(read_answers, jsonl(row(**fields)), "a.jsonl"))[0] == expected
 
 
-def test_a_field_that_is_null_is_absent_and_no_metadata() -> None:
-    assert read(contexts=None, sample=None, note=None).metadata == {"note": None}
+def test_null_field_is_absent_from_answer_and_metadata() -> None:
+    assert read_answer(contexts=None, sample=None, note=None).metadata == {"note": None}
 
 
 def test_several_answers_to_a_question_need_sample_numbers() -> None:
     assert len(read_answers(jsonl(row(sample=0), row(sample=1)), "a.jsonl").answers) == 2
-    (problem,) = refused(read_answers, json.dumps([row(), row()]), "a.json")
+    (problem,) = expect_problems(read_answers, json.dumps([row(), row()]), "a.json")
     assert (problem.code, problem.params) == ("duplicate_answer", {"question": "q", "sample": 0, "first_line": 1})
 
 
-def test_a_file_holds_the_answers_of_one_system() -> None:
+def test_file_contains_answers_of_one_system_only() -> None:
     assert read_answers(jsonl(row(system="s")), "a.jsonl").system == "s"
-    (problem,) = refused(read_answers, jsonl(row(system="s"), row(system="t", question_id="r")), "a.jsonl")
+    (problem,) = expect_problems(read_answers, jsonl(row(system="s"), row(system="t", question_id="r")), "a.jsonl")
     assert (problem.code, problem.line, problem.params) == ("several_systems", 2, {"systems": "s, t"})
     rows = [row(system=name, question_id=name) for name in "stuvwx"]
-    (problem,) = refused(read_answers, jsonl(*rows), "a.jsonl")
+    (problem,) = expect_problems(read_answers, jsonl(*rows), "a.jsonl")
     assert problem.params == {"systems": "s, t, u, v, w"}  # five are enough to tell
 
 
-def test_answers_may_stand_in_a_map_with_facts_beside_them() -> None:
-    whole = {"k": 5, "results": [{"test_case_id": "q", "generated_answer": "a", "retrieved_chunk_ids": ["k"]}]}
-    read_file = read_answers(json.dumps(whole).encode(), "a.json")
-    assert (read_file.set_metadata, read_file.answers[0].question_id) == ({"k": 5}, "q")
-    assert [p.code for p in refused(read_answers, '{"k": 5}', "a.json")] == ["shape_rows"]
+def test_answers_are_read_from_a_mapping_with_metadata() -> None:
+    document = {"k": 5, "results": [{"test_case_id": "q", "generated_answer": "a", "retrieved_chunk_ids": ["k"]}]}
+    file = read_answers(json.dumps(document).encode(), "a.json")
+    assert (file.set_metadata, file.answers[0].question_id) == ({"k": 5}, "q")
+    assert [p.code for p in expect_problems(read_answers, '{"k": 5}', "a.json")] == ["shape_rows"]
 
 
-def test_answers_are_not_taken_from_formats_the_contract_does_not_name() -> None:
-    problems = refused(read_answers, xlsx(["question_id", "answer"], ["q", "a"]), "a.xlsx")
+def test_answers_are_refused_in_unsupported_formats() -> None:
+    problems = expect_problems(read_answers, xlsx(["question_id", "answer"], ["q", "a"]), "a.xlsx")
     assert [p.code for p in problems] == ["format_not_accepted"]

@@ -1,9 +1,10 @@
-"""Texts that are not in UTF-8: Korean is recognised, Windows-1252 is asked for, nothing is read as other letters."""
+"""Files that are not UTF-8: Korean is recognised, Windows-1252 must be chosen, and nothing is decoded as other
+letters."""
 
 import pytest
 
 from evaluation.formats.reading import read_questions, recode
-from tests.evaluation.formats.support import refused
+from tests.evaluation.formats.support import expect_problems
 
 HEADER = "id,question\n"
 
@@ -18,8 +19,8 @@ HEADER = "id,question\n"
     ],
 )
 def test_korean_is_read_as_cp949(text: str) -> None:
-    read = read_questions((HEADER + text).encode("cp949"), "a.csv")
-    assert (read.encoding, read.questions[0].text) == ("cp949", text.strip().partition(",")[2])
+    file = read_questions((HEADER + text).encode("cp949"), "a.csv")
+    assert (file.encoding, file.questions[0].text) == ("cp949", text.strip().partition(",")[2])
 
 
 @pytest.mark.parametrize(
@@ -33,12 +34,12 @@ def test_korean_is_read_as_cp949(text: str) -> None:
         "1,¿Qué año? ÁÉÍ 5 €\n",
     ],
 )
-def test_western_texts_are_asked_for_and_read_when_said(text: str) -> None:
+def test_western_text_needs_a_chosen_encoding(text: str) -> None:
     data = (HEADER + text).encode("cp1252")
-    (problem,) = refused(read_questions, data, "a.csv")
+    (problem,) = expect_problems(read_questions, data, "a.csv")
     assert (problem.code, problem.line, problem.params) == ("encoding_western", 2, {"text": text.strip()})
-    read = read_questions(recode(data, "cp1252", "a.csv"), "a.csv")
-    assert read.questions[0].text == text.strip().partition(",")[2]
+    file = read_questions(recode(data, "cp1252", "a.csv"), "a.csv")
+    assert file.questions[0].text == text.strip().partition(",")[2]
 
 
 @pytest.mark.parametrize(
@@ -49,12 +50,12 @@ def test_western_texts_are_asked_for_and_read_when_said(text: str) -> None:
         ("誰が契約に署名しますか。", "euc_jp"),
     ],
 )
-def test_other_languages_never_become_hangul(text: str, encoding: str) -> None:
-    (problem,) = refused(read_questions, (HEADER + f"1,{text}\n").encode(encoding), "a.csv")
+def test_other_languages_are_never_decoded_as_hangul(text: str, encoding: str) -> None:
+    (problem,) = expect_problems(read_questions, (HEADER + f"1,{text}\n").encode(encoding), "a.csv")
     assert problem.code in {"encoding_western", "encoding_unknown"}
 
 
-def test_a_chosen_encoding_that_does_not_fit_is_refused_with_its_line() -> None:
-    (problem,) = refused(lambda data, name: recode(data, "cp949", name), b"id\nok\n\xff\xff\n", "a.csv")
+def test_chosen_encoding_that_does_not_fit_is_refused_with_its_line() -> None:
+    (problem,) = expect_problems(lambda data, name: recode(data, "cp949", name), b"id\nok\n\xff\xff\n", "a.csv")
     assert (problem.code, problem.line, problem.params) == ("encoding_wrong", 3, {"encoding": "cp949", "byte": "0xFF"})
     assert recode(b"as it is", "", "a.csv") == b"as it is"

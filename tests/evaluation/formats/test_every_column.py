@@ -1,5 +1,5 @@
-"""Every reader is fed with the columns of every other: what is read is accounted for column by column and row by row,
-what is not is refused with a problem that names its field, its row or its shape. Nothing is silent."""
+"""Every reader gets the columns of every other format. Each column and row is either read and reported, or refused with
+a problem that names its field, row or shape."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from evaluation.formats.reading import read_answers, read_label_studio, read_que
 from evaluation.formats.shaping import shipped_shapes
 from evaluation.formats.tree import PARAMETERS
 
-FIRST = {column for shape in shipped_shapes().values() for names in shape.known_by for column in names}
-MAPPED = {
+IDENTIFYING_COLUMNS = {column for shape in shipped_shapes().values() for names in shape.known_by for column in names}
+MAPPED_COLUMNS = {
     expression.partition(".")[0]
     for shape in shipped_shapes().values()
     for part in (shape.questions, shape.answers)
@@ -27,7 +27,7 @@ MAPPED = {
     for expression in expressions
     if expression.replace(".", "").replace("_", "").isalnum()
 }
-OURS = {
+OWN_COLUMNS = {
     *question_rows.ID,
     *question_rows.QUESTION_TEXT,
     *question_rows.REFERENCE,
@@ -38,7 +38,7 @@ OURS = {
     *answer_rows.RETRIEVED_IDS,
     *("metric", "value", "author", "rater", "category", "error", "expectedOutput", "retrievalContext", "gold_words"),
 }
-COLUMNS = sorted(FIRST | MAPPED | OURS)
+COLUMNS = sorted(IDENTIFYING_COLUMNS | MAPPED_COLUMNS | OWN_COLUMNS)
 TEXTS = ["q", "a|b", "", "['a', 'b']", "0"]
 LISTS = [["a"], [], ["a", "b"], [["a"], ["b"]], [{"role": "user", "content": "q"}], [{"text": "t", "id": "k"}]]
 VALUES = st.sampled_from([*TEXTS, *LISTS, None, {"question": "q", "answer": "a"}, {"text": ["a"]}, 1, 0.5, True, {}])
@@ -48,77 +48,77 @@ BASES = st.sampled_from([*SHAPES, ["question", "answer"], ["question", "expected
 
 @st.composite
 def files(draw: st.DrawFn) -> tuple[list[dict[str, Any]], bytes, str]:
-    """Some rows with the columns of one shape and some of others, as JSON or CSV."""
+    """Rows with the columns of one shape and some of others, as JSON or CSV."""
     columns = [*draw(BASES), *draw(st.lists(st.sampled_from(COLUMNS), max_size=4))]
     columns = list(dict.fromkeys(columns))
     rows = draw(st.lists(st.fixed_dictionaries(dict.fromkeys(columns, VALUES)), min_size=1, max_size=3))
     if draw(st.booleans()):
         return rows, json.dumps(rows).encode(), "a.json"
     cells = [[_cell(row[name]) for name in columns] for row in rows]
-    written = [row for row, texts in zip(rows, cells, strict=True) if any(texts)]  # blank rows of a table are none
-    return written, b"".join(csv_chunks(columns, cells)), "a.csv"
+    written_rows = [row for row, texts in zip(rows, cells, strict=True) if any(texts)]  # blank rows of a table are none
+    return written_rows, b"".join(csv_chunks(columns, cells)), "a.csv"
 
 
 def _cell(value: Any) -> str | None:
     return value if isinstance(value, str) or value is None else repr(value)
 
 
-def check_refusal(refusal: InvalidFile) -> None:
+def assert_problems_are_specific(refusal: InvalidFile) -> None:
     for problem in refusal.problems:
         assert problem.code in PARAMETERS
         assert problem.line or problem.field or problem.params, problem.code
 
 
 @given(files())
-def test_questions(file: tuple[list[dict[str, Any]], bytes, str]) -> None:
+def test_question_columns_and_rows_are_all_accounted_for(file: tuple[list[dict[str, Any]], bytes, str]) -> None:
     rows, data, name = file
     try:
-        read = read_questions(data, name)
+        parsed = read_questions(data, name)
     except InvalidFile as refusal:
-        check_refusal(refusal)
+        assert_problems_are_specific(refusal)
         return
-    left_out = sum(one.params["rows"] for one in read.remarks if one.code == "rows_left_out")
-    assert len(read.questions) + left_out == len(rows)
-    accounted(rows, read.columns)
-    asked = {one.code: one.params["names"] for one in read.remarks if one.code.endswith("_not_found")}
-    if not any(question.references for question in read.questions) and "gold_words" in read.metadata_keys:
-        assert "gold_words" in asked["reference_not_found"]
+    left_out = sum(remark.params["rows"] for remark in parsed.remarks if remark.code == "rows_left_out")
+    assert len(parsed.questions) + left_out == len(rows)
+    assert_columns_reported(rows, parsed.columns)
+    unmatched = {remark.code: remark.params["names"] for remark in parsed.remarks if remark.code.endswith("_not_found")}
+    if not any(question.references for question in parsed.questions) and "gold_words" in parsed.metadata_keys:
+        assert "gold_words" in unmatched["reference_not_found"]
 
 
 @given(files())
-def test_answers(file: tuple[list[dict[str, Any]], bytes, str]) -> None:
+def test_answer_columns_and_rows_are_all_accounted_for(file: tuple[list[dict[str, Any]], bytes, str]) -> None:
     rows, data, name = file
     try:
-        read = read_answers(data, name)
+        parsed = read_answers(data, name)
     except InvalidFile as refusal:
-        check_refusal(refusal)
+        assert_problems_are_specific(refusal)
         return
-    left_out = sum(one.params["rows"] for one in read.remarks if one.code == "no_answer_yet")
-    assert len(read.answers) + left_out == len(rows)
-    accounted(rows, read.columns)
-    for one in read.answers:  # a text that holds the brackets of a list is no passage
-        assert not any(context.text.startswith("['") for context in one.answer.contexts or ())
-        assert not any(id_.startswith("[") for id_ in one.answer.retrieved_ids or ())
+    unanswered = sum(row.params["rows"] for row in parsed.remarks if row.code == "no_answer_yet")
+    assert len(parsed.answers) + unanswered == len(rows)
+    assert_columns_reported(rows, parsed.columns)
+    for row in parsed.answers:  # a text that holds the brackets of a list is no passage
+        assert not any(context.text.startswith("['") for context in row.answer.contexts or ())
+        assert not any(id_.startswith("[") for id_ in row.answer.retrieved_ids or ())
 
 
 @given(files())
-def test_ratings_and_annotations(file: tuple[list[dict[str, Any]], bytes, str]) -> None:
+def test_rating_and_annotation_rows_are_all_accounted_for(file: tuple[list[dict[str, Any]], bytes, str]) -> None:
     rows, data, name = file
     scales = {"m": Scale.parse("1..5")}
-    for read in (
+    for reader in (
         lambda: read_ratings(data, name, scales=scales),
         lambda: read_label_studio(data, name, scales=scales, annotators={}),
     ):
         try:
-            found = read()
+            parsed = reader()
         except InvalidFile as refusal:
-            check_refusal(refusal)
+            assert_problems_are_specific(refusal)
         else:
-            assert len(found.ratings) + len(found.pairs) == len(rows)
+            assert len(parsed.ratings) + len(parsed.pairs) == len(rows)
 
 
-def accounted(rows: list[dict[str, Any]], columns: tuple[tuple[str, str], ...]) -> None:
-    """Of every column that says anything it is told what became of it."""
-    told = {column.partition(".")[0] for column, _ in columns}
-    said = {name for row in rows for name, value in row.items() if value not in (None, "", [], {})}
-    assert said - told - {"metadata"} == set()
+def assert_columns_reported(rows: list[dict[str, Any]], columns: tuple[tuple[str, str], ...]) -> None:
+    """Every column with values is reported as read or left out."""
+    reported = {column.partition(".")[0] for column, _ in columns}
+    nonempty = {name for row in rows for name, value in row.items() if value not in (None, "", [], {})}
+    assert nonempty - reported - {"metadata"} == set()

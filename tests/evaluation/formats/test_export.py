@@ -1,4 +1,4 @@
-"""Exports for spreadsheets."""
+"""CSV, workbook and JSON Lines exports."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import pytest
 from evaluation.formats.export import csv_chunks, json_lines, xlsx_bytes
 
 
-def test_csv_begins_with_the_mark_that_spreadsheets_need_for_hangul() -> None:
+def test_csv_begins_with_the_byte_order_mark() -> None:
     data = b"".join(csv_chunks(["이름", "=x"], [["가", 1], [None, -2.5], ['a"b', "=1"]]))
     assert data == '\ufeff이름,\'=x\r\n가,1\r\n,-2.5\r\n"a""b",\'=1\r\n'.encode()
 
 
-def test_csv_comes_in_parts_and_nothing_is_lost_between_them() -> None:
+def test_csv_chunks_lose_no_rows() -> None:
     chunks = list(csv_chunks(["n"], ([n] for n in range(450))))
     assert len(chunks) == 3  # after 200 and 400 rows, and the rest
     assert b"".join(chunks).decode("utf-8-sig").split() == ["n", *map(str, range(450))]
 
 
-def test_a_workbook_holds_texts_not_formulas_and_is_readable() -> None:
+def test_workbook_stores_text_and_never_formulas() -> None:
     long = "x" * 40_000
     data = xlsx_bytes({"runs/1": (["a", "b"], [["=1+1", 2], ["\x01bell", long]])})
     sheet = openpyxl.load_workbook(io.BytesIO(data))["runs_1"]
@@ -33,7 +33,7 @@ def test_a_workbook_holds_texts_not_formulas_and_is_readable() -> None:
     assert str(rows[2][1]).endswith("[cut: the whole text is in the JSON Lines export]")
 
 
-def test_json_lines_are_verbatim_and_refuse_what_is_no_json() -> None:
+def test_json_lines_are_verbatim_and_refuse_nan() -> None:
     assert list(json_lines([{"a": "=1\n가"}])) == ['{"a": "=1\\n가"}\n']
     with pytest.raises(ValueError, match="Out of range"):
         list(json_lines([{"a": float("nan")}]))

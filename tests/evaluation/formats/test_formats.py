@@ -1,4 +1,4 @@
-"""Formats keep their names, endings and media types: programs and address bars hold them."""
+"""Export formats keep their names, extensions and media types, because clients store them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from evaluation.formats.export import FORMATS, Exports
 SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
-def written() -> Iterator[bytes]:
+def write_chunk() -> Iterator[bytes]:
     yield b"x"
 
 
-EXPORTS = Exports[[]]("a report", {"json": written, "md": written})
+EXPORTS = Exports[[]]("a report", {"json": write_chunk, "md": write_chunk})
 
 
-def test_every_format_has_its_name_ending_and_media_type() -> None:
-    assert [(one.name, one.extension, one.media_type) for one in FORMATS.values()] == [
+def test_every_format_has_a_name_extension_and_media_type() -> None:
+    assert [
+        (export_format.name, export_format.extension, export_format.media_type) for export_format in FORMATS.values()
+    ] == [
         ("json", "json", "application/json"),
         ("jsonl", "jsonl", "application/x-ndjson"),
         ("csv", "csv", "text/csv; charset=utf-8"),
@@ -33,15 +35,19 @@ def test_every_format_has_its_name_ending_and_media_type() -> None:
         ("label_studio", "json", "application/json"),
         ("label_studio_config", "xml", "application/xml"),
     ]
-    assert list(FORMATS) == [one.name for one in FORMATS.values()]
+    assert list(FORMATS) == [export_format.name for export_format in FORMATS.values()]
 
 
 def test_a_file_is_named_by_its_stem_and_its_format() -> None:
-    made = EXPORTS.write("md", "run-7")
-    assert (made.file_name, made.media_type, list(made.chunks)) == ("run-7.md", "text/markdown; charset=utf-8", [b"x"])
+    export = EXPORTS.write("md", "run-7")
+    assert (export.file_name, export.media_type, list(export.chunks)) == (
+        "run-7.md",
+        "text/markdown; charset=utf-8",
+        [b"x"],
+    )
 
 
-def test_a_format_is_found_by_the_ending_of_a_file_in_any_case() -> None:
+def test_format_is_found_by_file_extension_in_any_case() -> None:
     assert (EXPORTS.names, EXPORTS.extensions) == (["json", "md"], {"json": "json", "md": "md"})
     assert EXPORTS.format_for_path(Path("a/b.MD")) == "md"
     with pytest.raises(UnknownName, match=r"unknown ending of a report 'csv' \(known: json, md\)"):

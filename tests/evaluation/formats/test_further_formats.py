@@ -1,4 +1,4 @@
-"""Parquet and Arrow, TREC's text forms, UTF-16, and what pandas leaves of its index."""
+"""Parquet and Arrow, the TREC text formats, UTF-16, and index columns of pandas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evaluation.formats.columnar import read_columnar
 from evaluation.formats.reading import read_answers, read_questions
 from evaluation.formats.trec import detect_trec_form
 from evaluation.formats.tree import Limits, Problems
-from tests.evaluation.formats.support import facts, refused
+from tests.evaluation.formats.support import expect_problems, facts
 
 ROWS = [
     {"question_id": 7, "question": "q", "answer": "a", "contexts": [{"id": "k", "text": "t", "score": 0.5}]},
@@ -26,20 +26,20 @@ ROWS = [
 ]
 
 
-def _parquet(table: Any, sink: io.BytesIO) -> None:
+def _write_parquet(table: Any, sink: io.BytesIO) -> None:
     import pyarrow.parquet
 
     pyarrow.parquet.write_table(table, sink)
 
 
-def _file(table: Any, sink: io.BytesIO) -> None:
+def _write_arrow_file(table: Any, sink: io.BytesIO) -> None:
     import pyarrow
 
     with pyarrow.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
 
 
-def _stream(table: Any, sink: io.BytesIO) -> None:
+def _write_arrow_stream(table: Any, sink: io.BytesIO) -> None:
     import pyarrow
 
     with pyarrow.ipc.new_stream(sink, table.schema) as writer:
@@ -53,56 +53,60 @@ def columnar(write: Callable[[Any, io.BytesIO], None], rows: list[dict[str, Any]
     return sink.getvalue()
 
 
-@pytest.mark.parametrize("write", [_parquet, _file, _stream])
+@pytest.mark.parametrize("write", [_write_parquet, _write_arrow_file, _write_arrow_stream])
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a"])
-def test_parquet_and_arrow_are_told_by_their_first_bytes(write: Any, name: str) -> None:
+def test_parquet_and_arrow_are_recognised_by_their_first_bytes(write: Any, name: str) -> None:
     first, second = read_answers(columnar(write, ROWS), name).answers
     assert (first.question_id, first.answer.contexts) == ("7", (ContextSpec("t", "k", 0.5),))
     assert (second.answer.text, second.answer.contexts, second.line) == ("b|c", (), 2)
 
 
-def test_what_a_question_cannot_hold_is_kept_or_said() -> None:
+def test_unsupported_column_values_are_converted_or_remarked() -> None:
     row = {"question": "q", "when": date(2026, 1, 31), "share": 0.25, "picture": b"\x89PNG", "__index_level_0__": 0}
-    read = read_questions(columnar(_parquet, [row]), "a.parquet")
-    assert read.metadata[read.questions[0].id] == {"when": "2026-01-31", "share": "0.25", "picture": None}
-    assert [one.params for one in read.remarks if one.code == "columns_not_read"] == [{"columns": "picture"}]
-    counted = read_questions(columnar(_parquet, [{"question": "q", "n": 0, "__index_level_0__": 7}]), "a.parquet")
-    assert counted.metadata[counted.questions[0].id] == {"n": "0", "__index_level_0__": "7"}
+    file = read_questions(columnar(_write_parquet, [row]), "a.parquet")
+    assert file.metadata[file.questions[0].id] == {"when": "2026-01-31", "share": "0.25", "picture": None}
+    assert [remark.params for remark in file.remarks if remark.code == "columns_not_read"] == [{"columns": "picture"}]
+    indexed = read_questions(columnar(_write_parquet, [{"question": "q", "n": 0, "__index_level_0__": 7}]), "a.parquet")
+    assert indexed.metadata[indexed.questions[0].id] == {"n": "0", "__index_level_0__": "7"}
 
 
-def test_without_pyarrow_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    imported = builtins.__import__
+def test_missing_pyarrow_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    original_import = builtins.__import__
 
-    def without(name: str, *rest: Any) -> Any:
+    def import_without_pyarrow(name: str, *arguments: Any) -> Any:
         if name.startswith("pyarrow"):
             raise ImportError(name)
-        return imported(name, *rest)
+        return original_import(name, *arguments)
 
-    monkeypatch.setattr(builtins, "__import__", without)
-    assert [one.code for one in refused(read_questions, b"PAR1xxx", "a.parquet")] == ["arrow_not_installed"]
+    monkeypatch.setattr(builtins, "__import__", import_without_pyarrow)
+    assert [problem.code for problem in expect_problems(read_questions, b"PAR1xxx", "a.parquet")] == [
+        "arrow_not_installed"
+    ]
 
 
-def test_a_table_that_unpacks_to_too_much_is_refused_before_it_is_read() -> None:
-    data = columnar(_parquet, [{"question": "x" * 10_000}] * 50)
+def test_oversized_table_is_refused_before_it_is_unpacked() -> None:
+    data = columnar(_write_parquet, [{"question": "x" * 10_000}] * 50)
     for limits, code in (
-        (Limits(inflated=5_000), "workbook_too_large"),
+        (Limits(unpacked_bytes=5_000), "workbook_too_large"),
         (Limits(rows=49), "too_many_rows"),
         (Limits(columns=0), "too_many_columns"),
     ):
-        with pytest.raises(InvalidFile) as caught:
+        with pytest.raises(InvalidFile) as error:
             read_columnar(data, Problems("a"), limits)
-        assert [one.code for one in caught.value.problems] == [code]
+        assert [problem.code for problem in error.value.problems] == [code]
 
 
 @given(st.sampled_from([b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"]), st.binary(max_size=200))
-def test_broken_bytes_are_refused(first: bytes, further: bytes) -> None:
+def test_broken_bytes_are_refused(magic: bytes, content: bytes) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow (the extra arrow) is not installed")
     with pytest.raises(InvalidFile):
-        read_questions(first + further, "a")
+        read_questions(magic + content, "a")
 
 
-def test_a_name_that_lies_is_refused() -> None:
-    assert [one.code for one in refused(read_questions, "question\nq\n", "a.parquet")] == ["file_not_columnar"]
+def test_wrong_file_extension_is_refused() -> None:
+    assert [problem.code for problem in expect_problems(read_questions, "question\nq\n", "a.parquet")] == [
+        "file_not_columnar"
+    ]
 
 
 TOPICS = """<top>
@@ -124,76 +128,77 @@ RUN = "301 Q0 d1 2 3.5 bm25\n301 Q0 d2 1 4.0 bm25\n301 Q0 d3 3 3.5 bm25\n302 Q0 
 QRELS = "301 0 d1 1\n301 0 d2 0\n301 0 d3 2\n999 0 d1 1\n"
 
 
-def test_topics_are_questions() -> None:
-    read = read_questions(TOPICS.encode(), "topics.txt")
-    first, second = read.questions
+def test_topics_become_questions() -> None:
+    file = read_questions(TOPICS.encode(), "topics.txt")
+    first, second = file.questions
     assert (first.id, first.text, second.text) == ("301", "International Organized Crime", "Is polio under control?")
-    assert read.metadata["301"]["narrative"] == "A relevant document must name one."
-    assert read.format == "trec_topics"
-    (tabbed,) = read_questions(b"1048585\twhat is paula deen's brother\n", "queries.tsv").questions
-    assert (tabbed.id, tabbed.text) == ("1048585", "what is paula deen's brother")
+    assert file.metadata["301"]["narrative"] == "A relevant document must name one."
+    assert file.format == "trec_topics"
+    (tabbed_question,) = read_questions(b"1048585\twhat is paula deen's brother\n", "queries.tsv").questions
+    assert (tabbed_question.id, tabbed_question.text) == ("1048585", "what is paula deen's brother")
 
 
-def test_a_run_is_ordered_by_score_as_trec_eval_orders_it() -> None:
-    """d2 (4.0), then of d1 and d3 (3.5 both) the later id, whatever the ranks in the file say."""
-    read = read_answers(RUN.encode(), "bm25.run")
-    assert [(one.question_id, one.answer.retrieved_ids) for one in read.answers] == [
+def test_run_is_sorted_by_score_as_in_trec_eval() -> None:
+    """d2 (4.0) comes first, then d3 before d1: with equal scores (3.5) the later id wins, whatever the ranks in the
+    file."""
+    file = read_answers(RUN.encode(), "bm25.run")
+    assert [(row.question_id, row.answer.retrieved_ids) for row in file.answers] == [
         ("301", ("d2", "d3", "d1")),
         ("302", ("d9",)),
     ]
-    assert (read.system, read.answers[0].answered, read.answers[1].line) == ("bm25", False, 4)
+    assert (file.system, file.answers[0].answered, file.answers[1].line) == ("bm25", False, 4)
 
 
 @pytest.mark.parametrize("qrels", [QRELS, "query-id\tcorpus-id\tscore\n301\td1\t1\n301\td2\t0\n301\td3\t2\n"])
-def test_judgements_say_which_passages_should_be_found(qrels: str) -> None:
-    read = read_questions(TOPICS.encode(), "topics.txt", qrels=qrels.encode())
-    assert [one.ground_truth_chunk_ids for one in read.questions] == [("d1", "d3"), ()]
-    assert [one.params for one in read.remarks if one.code == "qrels_added"] == [{"rows": 1, "missing": 1}]
+def test_judgements_set_the_relevant_passages(qrels: str) -> None:
+    file = read_questions(TOPICS.encode(), "topics.txt", qrels=qrels.encode())
+    assert [row.ground_truth_chunk_ids for row in file.questions] == [("d1", "d3"), ()]
+    assert [row.params for row in file.remarks if row.code == "qrels_added"] == [{"rows": 1, "missing": 1}]
 
 
-def test_judgements_that_are_none_or_of_other_questions_are_refused() -> None:
+def test_invalid_or_unmatched_judgements_are_refused() -> None:
     for qrels, code in ((b"a b c", "qrels_expected"), (b"1 0 d 1\n", "qrels_unmatched")):
-        assert [one.code for one in refused(read_questions, TOPICS, "t.txt", qrels=qrels)] == [code]
-    assert facts(refused(read_questions, TOPICS, "t.txt", qrels=QRELS.encode() + b"301 0 d1\n")) == [
+        assert [problem.code for problem in expect_problems(read_questions, TOPICS, "t.txt", qrels=qrels)] == [code]
+    assert facts(expect_problems(read_questions, TOPICS, "t.txt", qrels=QRELS.encode() + b"301 0 d1\n")) == [
         ("ragged_row", 5, "")
     ]
 
 
 @pytest.mark.parametrize("read", [read_questions, read_answers])
 def test_judgements_alone_are_refused_by_name(read: Any) -> None:
-    assert [one.code for one in refused(read, QRELS, "qrels.txt")] == ["shape_is_qrels"]
+    assert [problem.code for problem in expect_problems(read, QRELS, "qrels.txt")] == ["shape_is_qrels"]
 
 
-def test_a_run_is_no_question_set_and_topics_are_no_answers() -> None:
-    assert [one.code for one in refused(read_questions, RUN, "a.run")] == ["format_not_accepted"]
-    assert [one.code for one in refused(read_answers, TOPICS, "a.txt")] == ["format_not_accepted"]
-    assert facts(refused(read_answers, "301 Q0 d1 1 1 t\n302 Q0 d1 1 1 t\n303 Q0 d1 1 e t\n", "a.run")) == [
+def test_run_is_refused_as_questions_and_topics_as_answers() -> None:
+    assert [problem.code for problem in expect_problems(read_questions, RUN, "a.run")] == ["format_not_accepted"]
+    assert [problem.code for problem in expect_problems(read_answers, TOPICS, "a.txt")] == ["format_not_accepted"]
+    assert facts(expect_problems(read_answers, "301 Q0 d1 1 1 t\n302 Q0 d1 1 1 t\n303 Q0 d1 1 e t\n", "a.run")) == [
         ("not_number", 3, "score")
     ]
 
 
 @pytest.mark.parametrize("text", ["id\tquestion\n1\tq\n", "question,answer\n", "1\tq\tmore\n", "a b\n", ""])
-def test_tables_are_not_taken_for_trec(text: str) -> None:
+def test_tables_are_not_detected_as_trec(text: str) -> None:
     assert detect_trec_form(text) == ""
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf_16_with_its_mark_is_read(encoding: str) -> None:
+def test_utf_16_with_byte_order_mark_is_read(encoding: str) -> None:
     mark = "" if encoding == "utf-16" else "\ufeff"
-    read = read_questions((mark + "question\tcategory\n왜?\t정책\n").encode(encoding), "a.csv")
-    assert (read.questions[0].text, read.questions[0].category, read.encoding) == ("왜?", "정책", "utf-16")
+    file = read_questions((mark + "question\tcategory\n왜?\t정책\n").encode(encoding), "a.csv")
+    assert (file.questions[0].text, file.questions[0].category, file.encoding) == ("왜?", "정책", "utf-16")
 
 
-def test_pandas_index_is_left_out_where_it_counts_the_rows() -> None:
-    read = read_questions(b",question,expected_answer\n0,q,a\n1,p,b\n", "a.csv")
-    assert read.metadata_keys == ()
-    assert "index_left_out" in [one.code for one in read.remarks]
-    assert facts(refused(read_questions, ",question\n0,q\n5,p\n", "a.csv")) == [("header_empty", 1, "")]
+def test_consecutive_pandas_index_is_left_out() -> None:
+    file = read_questions(b",question,expected_answer\n0,q,a\n1,p,b\n", "a.csv")
+    assert file.metadata_keys == ()
+    assert "index_left_out" in [remark.code for remark in file.remarks]
+    assert facts(expect_problems(read_questions, ",question\n0,q\n5,p\n", "a.csv")) == [("header_empty", 1, "")]
 
 
 def test_pandas_columns_in_json_are_rows() -> None:
     text = '{"question": {"0": "q", "1": "p"}, "expected_answer": {"0": "a", "1": "b"}}'
-    assert [(one.text, one.references) for one in read_questions(text.encode(), "a.json").questions] == [
+    assert [(question.text, question.references) for question in read_questions(text.encode(), "a.json").questions] == [
         ("q", ("a",)),
         ("p", ("b",)),
     ]

@@ -1,5 +1,4 @@
-"""Files that were read wrongly without a word: lists that ``to_csv`` wrote, answers that are not there yet, references
-and passages under names of others."""
+"""Regressions: lists written by ``to_csv``, unanswered rows, and references and passages under names of other tools."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from evaluation.formats.export import csv_chunks
 from evaluation.formats.literals import LiteralSyntaxError, scan_literal
 from evaluation.formats.reading import read_answers, read_questions
 from evaluation.formats.tree import Limits, Problems, TreeBuilder, plain_value
-from tests.evaluation.formats.support import facts, jsonl, refused
+from tests.evaluation.formats.support import expect_problems, facts, jsonl
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.text(max_size=8),
@@ -25,7 +24,7 @@ PLAIN = st.recursive(
 ).filter(lambda value: isinstance(value, list | dict))
 
 
-def scanned(text: str) -> Any:
+def scan(text: str) -> Any:
     problems = Problems("f")
     builder = TreeBuilder(problems, Limits())
     scan_literal(text, 1, builder)
@@ -34,9 +33,9 @@ def scanned(text: str) -> Any:
 
 
 @given(PLAIN)
-def test_what_python_prints_is_read_back(value: Any) -> None:
+def test_python_literals_round_trip(value: Any) -> None:
     if not any(character in repr(value) for character in ("\\x00", "\\ud")):
-        assert scanned(repr(value)) == value
+        assert scan(repr(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -52,8 +51,8 @@ def test_what_python_prints_is_read_back(value: Any) -> None:
         ("[{'id': 'k', 'text': \"it's\"}]", [{"id": "k", "text": "it's"}]),
     ],
 )
-def test_what_numpy_and_pandas_print_is_read(text: str, value: Any) -> None:
-    assert scanned(text) == value
+def test_numpy_and_pandas_lists_are_read(text: str, value: Any) -> None:
+    assert scan(text) == value
 
 
 @pytest.mark.parametrize(
@@ -70,28 +69,28 @@ def test_what_numpy_and_pandas_print_is_read(text: str, value: Any) -> None:
         "array(" * 99,
     ],
 )
-def test_what_is_no_whole_list_is_not_guessed(text: str) -> None:
+def test_incomplete_lists_are_refused(text: str) -> None:
     with pytest.raises(LiteralSyntaxError):
-        scanned(text)
+        scan(text)
 
 
 @pytest.mark.parametrize("cell", ["['a', 'b']", "['a' 'b']", '[""a"", ""b""]', "a|b"])
 def test_ragas_lists_in_csv_are_lists(cell: str) -> None:
-    """The twelve samples whose recall fell from 1.000 to 0.000: one text holding the brackets is found nowhere."""
+    """A list read as one text holding the brackets would match nothing and lower recall to zero."""
     text = f'user_input,retrieved_contexts,retrieved_context_ids,response\nq,"{cell}","{cell}",r\n'
-    read = read_answers(text.encode(), "ragas.csv")
-    (answer,) = read.answers
+    file = read_answers(text.encode(), "ragas.csv")
+    (answer,) = file.answers
     assert answer.answer.contexts == (ContextSpec("a"), ContextSpec("b"))
     assert answer.answer.retrieved_ids == ("a", "b")
-    assert ("lists_read" in [one.code for one in read.remarks]) == ("'" in cell)
+    assert ("lists_read" in [remark.code for remark in file.remarks]) == ("'" in cell)
 
 
-def test_a_list_that_cannot_be_read_is_refused_with_its_row_and_field() -> None:
+def test_unreadable_list_is_refused_with_row_and_field() -> None:
     text = "question,retrieved_contexts,answer\nq,\"['a' ... 'z']\",r\n"
-    assert facts(refused(read_answers, text, "a.csv")) == [("cell_json", 2, "contexts")]
+    assert facts(expect_problems(read_answers, text, "a.csv")) == [("cell_json", 2, "contexts")]
 
 
-def test_a_text_in_json_that_is_a_list_is_read_as_one_and_others_stay() -> None:
+def test_list_text_in_json_is_read_only_in_list_fields() -> None:
     (answer,) = read_answers(jsonl({"question": "q", "answer": "['a']", "contexts": "['b']"}), "a.jsonl").answers
     assert (answer.answer.text, answer.answer.contexts) == ("['a']", (ContextSpec("b"),))
     (question,) = read_questions(jsonl({"question": "q", "reference": '("Foo" is right)'}), "a.jsonl").questions
@@ -111,22 +110,22 @@ def test_a_text_in_json_that_is_a_list_is_read_as_one_and_others_stay() -> None:
         ),
     ],
 )
-def test_a_golden_of_deepeval_without_output_is_no_answer_yet(data: bytes, name: str) -> None:
-    read = read_answers(data, name)
-    assert [(one.question, one.answer.text) for one in read.answers] == [("q", "r")]
-    assert [one.params for one in read.remarks if one.code == "no_answer_yet"] == [{"rows": 1}]
+def test_deepeval_golden_without_output_is_unanswered(data: bytes, name: str) -> None:
+    file = read_answers(data, name)
+    assert [(row.question, row.answer.text) for row in file.answers] == [("q", "r")]
+    assert [row.params for row in file.remarks if row.code == "no_answer_yet"] == [{"rows": 1}]
     assert len(read_questions(data, name).questions) == 2
 
 
 @pytest.mark.parametrize("columns", ["input,actual_output", "input,actual_output,expected_output"])
-def test_goldens_that_nobody_answered_are_no_answers(columns: str) -> None:
+def test_goldens_without_any_answer_are_refused(columns: str) -> None:
     text = f"{columns}\nq,{',' * (columns.count(',') - 1)}\n"
-    assert [one.code for one in refused(read_answers, text, "a.csv")] == ["no_answers"]
+    assert [problem.code for problem in expect_problems(read_answers, text, "a.csv")] == ["no_answers"]
 
 
-def test_an_empty_answer_of_a_table_is_said() -> None:
-    read = read_answers(b"question_id,answer\na,\nb,x\n", "a.csv")
-    assert [one.params for one in read.remarks if one.code == "empty_answers"] == [{"rows": 1}]
+def test_empty_answer_of_a_table_is_remarked() -> None:
+    file = read_answers(b"question_id,answer\na,\nb,x\n", "a.csv")
+    assert [remark.params for remark in file.remarks if remark.code == "empty_answers"] == [{"rows": 1}]
 
 
 @pytest.mark.parametrize(
@@ -138,18 +137,18 @@ def test_an_empty_answer_of_a_table_is_said() -> None:
         ({"query": "q", "reference_answer": "a", "reference_contexts": ["c"]}, ("a",), ()),  # LlamaIndex
     ],
 )
-def test_references_under_the_names_of_others_are_read(
+def test_reference_names_of_other_tools_are_read(
     row: dict[str, Any], references: tuple[str, ...], ids: tuple[str, ...]
 ) -> None:
     (question,) = read_questions(json.dumps([row]).encode(), "a.json").questions
     assert (question.references, question.ground_truth_chunk_ids) == (references, ids)
 
 
-def test_autorag_lists_printed_by_pandas_are_flat_and_alternatives_are_said() -> None:
+def test_autorag_lists_are_flattened_and_alternatives_remarked() -> None:
     cell = "[array(['d', 'e'], dtype=object) array(['f'], dtype=object)]"
-    read = read_questions(f'qid,query,retrieval_gt\n1,q,"{cell}"\n'.encode(), "qa.csv")
-    assert read.questions[0].ground_truth_chunk_ids == ("d", "e", "f")
-    assert [one.params for one in read.remarks if one.code == "passages_alternative"] == [{"rows": 1}]
+    file = read_questions(f'qid,query,retrieval_gt\n1,q,"{cell}"\n'.encode(), "qa.csv")
+    assert file.questions[0].ground_truth_chunk_ids == ("d", "e", "f")
+    assert [remark.params for remark in file.remarks if remark.code == "passages_alternative"] == [{"rows": 1}]
 
 
 def test_ragchecker_passages_are_read() -> None:
@@ -167,25 +166,27 @@ def test_ragchecker_passages_are_read() -> None:
         ({"question": "q", "reference": "a", "expected_tone": "kind"}, {}),
     ],
 )
-def test_it_is_asked_where_nothing_became_a_reference(row: dict[str, Any], asked: dict[str, str] | None) -> None:
+def test_missing_reference_column_is_remarked_with_candidates(
+    row: dict[str, Any], asked: dict[str, str] | None
+) -> None:
     remarks = read_questions(jsonl(row), "a.jsonl").remarks
-    found = {one.code: one.params["names"] for one in remarks if one.code.endswith("not_found")}
-    assert found == ({"reference_not_found": "gold_text", "passages_not_found": "doc_ids"} if asked is None else asked)
+    names = {remark.code: remark.params["names"] for remark in remarks if remark.code.endswith("not_found")}
+    assert names == ({"reference_not_found": "gold_text", "passages_not_found": "doc_ids"} if asked is None else asked)
 
 
-def test_it_is_asked_where_nothing_became_a_passage() -> None:
-    read = read_answers(jsonl({"question": "q", "answer": "a", "docs_used": ["d"]}), "a.jsonl")
-    assert [one.params for one in read.remarks if one.code == "passages_not_found"] == [{"names": "docs_used"}]
+def test_missing_passage_column_is_remarked_with_candidates() -> None:
+    file = read_answers(jsonl({"question": "q", "answer": "a", "docs_used": ["d"]}), "a.jsonl")
+    assert [remark.params for remark in file.remarks if remark.code == "passages_not_found"] == [{"names": "docs_used"}]
 
 
-def test_one_file_holds_questions_and_answers() -> None:
+def test_one_file_contains_questions_and_answers() -> None:
     data = jsonl(
         {"question": "q", "answer": "said", "ground_truth": "right", "contexts": ["c"]},
         {"question": "p", "answer": "said", "ground_truth": None, "contexts": []},
     )
     questions = read_questions(data, "both.jsonl").questions
-    assert [one.references for one in questions] == [("right",), ()]
-    assert [one.answer.text for one in read_answers(data, "both.jsonl").answers] == ["said", "said"]
+    assert [row.references for row in questions] == [("right",), ()]
+    assert [row.answer.text for row in read_answers(data, "both.jsonl").answers] == ["said", "said"]
 
 
 @given(st.text("[]()'\"ab, \\{}:", max_size=30))
@@ -196,12 +197,12 @@ def test_a_cell_of_passages_is_read_or_refused_by_name(cell: str) -> None:
         read_answers(b"".join(text), "a.csv")
     except InvalidFile as refusal:
         problems = refusal.problems
-    assert all((one.line, one.field[:8]) == (2, "contexts") for one in problems)
+    assert all((problem.line, problem.field[:8]) == (2, "contexts") for problem in problems)
 
 
 @pytest.mark.parametrize(
     ("cell", "ids"), [("d", ("d",)), ("d|e", ("d", "e")), ("", ()), ('"[""d"", [""e""]]"', ("d", "e"))]
 )
-def test_ids_of_passages_stand_in_a_cell(cell: str, ids: tuple[str, ...]) -> None:
-    read = read_questions(f"question,ground_truth_chunk_ids\nq,{cell}\n".encode(), "a.csv")
-    assert read.questions[0].ground_truth_chunk_ids == ids
+def test_passage_ids_are_read_from_a_cell(cell: str, ids: tuple[str, ...]) -> None:
+    file = read_questions(f"question,ground_truth_chunk_ids\nq,{cell}\n".encode(), "a.csv")
+    assert file.questions[0].ground_truth_chunk_ids == ids

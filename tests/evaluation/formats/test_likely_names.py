@@ -1,4 +1,4 @@
-"""Numbers by their spelling, one problem a column, and fields in the file's own words."""
+"""Numbers kept as spelled, repeated problems merged per column, and suggested columns for missing fields."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from openpyxl import Workbook
 
 from evaluation.formats.reading import read_answers, read_questions
 from evaluation.messages.explanations import explain
-from tests.evaluation.formats.support import jsonl, refused, xlsx
+from tests.evaluation.formats.support import expect_problems, jsonl, xlsx
 
 
 @pytest.mark.parametrize(
     ("spelled", "text"),
     [("7", "7"), ("-3", "-3"), ("0.960", "0.960"), ("1e3", "1e3"), ("98765432109876543210", "98765432109876543210")],
 )
-def test_numbers_of_json_are_ids_and_references_by_their_spelling(spelled: str, text: str) -> None:
+def test_json_numbers_are_ids_and_references_as_spelled(spelled: str, text: str) -> None:
     row = f'{{"id": {spelled}, "question": "a?", "expected_answer": {spelled}, "tags": [{spelled}]}}'
     (question,) = read_questions(row.encode(), "a.jsonl").questions
     assert (question.id, question.references, question.tags) == (text, (text,), (text,))
@@ -35,28 +35,30 @@ def _workbook(value: Any, number_format: str) -> bytes:
 @pytest.mark.parametrize(
     ("number_format", "text"), [("General", "42"), ("0", "42"), ("#,##0", "42"), ("00000", "00042")]
 )
-def test_a_whole_number_of_a_workbook_is_an_id_as_the_sheet_shows_it(number_format: str, text: str) -> None:
+def test_workbook_integer_is_an_id_as_displayed(number_format: str, text: str) -> None:
     assert read_questions(_workbook(42, number_format), "a.xlsx").questions[0].id == text
 
 
 @pytest.mark.parametrize(
     ("value", "number_format"), [(42, "0%"), (42, "0.00"), (0.5, "General"), (10**16, "0"), (True, "General")]
 )
-def test_what_a_sheet_shows_otherwise_is_refused(value: Any, number_format: str) -> None:
-    (problem,) = refused(read_questions, _workbook(value, number_format), "a.xlsx")
+def test_workbook_number_displayed_differently_is_refused(value: Any, number_format: str) -> None:
+    (problem,) = expect_problems(read_questions, _workbook(value, number_format), "a.xlsx")
     assert (problem.code, problem.field) == ("format_as_text", "id")
 
 
-def test_a_column_of_equal_problems_is_one_with_a_count() -> None:
+def test_equal_problems_of_a_column_are_merged_with_a_count() -> None:
     rows = [["id", "question", "expected_answer"], *([f"q{n}", f"a{n}?", 0.5] for n in range(60))]
-    (problem,) = refused(read_questions, xlsx(*rows), "a.xlsx")
+    (problem,) = expect_problems(read_questions, xlsx(*rows), "a.xlsx")
     assert (problem.code, problem.line, len(problem.more_lines)) == ("format_as_text", 2, 59)
     assert explain(problem).endswith("The same in 59 other rows: 3, 4, 5, 6, 7, ….")
 
 
-def test_problems_that_each_need_their_own_repair_stay_apart() -> None:
+def test_problems_with_separate_fixes_are_not_merged() -> None:
     rows = [{"id": id_, "question": f"{n}?"} for n, id_ in enumerate(("a", "a", "b", "b"))]
-    assert [(one.line, one.more_lines) for one in refused(read_questions, jsonl(*rows), "a.jsonl")] == [
+    assert [
+        (problem.line, problem.more_lines) for problem in expect_problems(read_questions, jsonl(*rows), "a.jsonl")
+    ] == [
         (2, ()),
         (4, ()),
     ]
@@ -70,8 +72,8 @@ def test_problems_that_each_need_their_own_repair_stay_apart() -> None:
         ({"질문내용": "a?", "질문번호": "3"}, "질문내용"),
     ],
 )
-def test_a_missing_question_is_asked_for_in_the_files_own_words(row: dict[str, Any], likely: str) -> None:
-    (problem,) = refused(read_questions, jsonl(row), "a.jsonl")
+def test_missing_question_suggests_a_likely_column(row: dict[str, Any], likely: str) -> None:
+    (problem,) = expect_problems(read_questions, jsonl(row), "a.jsonl")
     assert (problem.code, problem.params["likely"]) == ("missing_likely", likely)
 
 
@@ -83,28 +85,28 @@ def test_a_missing_question_is_asked_for_in_the_files_own_words(row: dict[str, A
         ({"생성답변": "b"}, "생성답변"),
     ],
 )
-def test_a_missing_answer_is_asked_for_in_the_files_own_words(row: dict[str, Any], likely: str) -> None:
-    (problem,) = refused(read_answers, jsonl({"question_id": "a", **row}), "a.jsonl")
+def test_missing_answer_suggests_a_likely_column(row: dict[str, Any], likely: str) -> None:
+    (problem,) = expect_problems(read_answers, jsonl({"question_id": "a", **row}), "a.jsonl")
     assert (problem.code, problem.params) == ("answer_missing_likely", {"likely": likely})
 
 
 @pytest.mark.parametrize("name", ["model_answer", "output_content", "prediction"])
-def test_answers_of_other_files_are_read_by_their_names(name: str) -> None:
+def test_answer_names_of_other_tools_are_read(name: str) -> None:
     (row,) = read_answers(jsonl({"question_id": "a", name: "b"}), "a.jsonl").answers
     assert row.answer.text == "b"
 
 
-def test_wrappers_and_ids_and_alternatives_of_other_files() -> None:
+def test_wrappers_ids_and_alternative_answers_of_other_tools_are_read() -> None:
     data = b'{"oracle": [{"_id": "x", "input_content": "a?", "expected_documents": ["d.md"]}]}'
-    read = read_questions(data, "a.json")
-    assert [(q.id, q.category, q.text) for q in read.questions] == [("x", "", "a?")]
-    assert [r.code for r in read.remarks] == ["category_empty", "metadata_kept", "passages_not_found"]
-    read = read_questions(jsonl({"query": "a?", "answer": "one", "alt_ans": ["1", "one"]}), "a.jsonl")
-    assert read.questions[0].references == ("one", "1")
-    assert "references_further" in [remark.code for remark in read.remarks]
+    file = read_questions(data, "a.json")
+    assert [(q.id, q.category, q.text) for q in file.questions] == [("x", "", "a?")]
+    assert [r.code for r in file.remarks] == ["category_empty", "metadata_kept", "passages_not_found"]
+    file = read_questions(jsonl({"query": "a?", "answer": "one", "alt_ans": ["1", "one"]}), "a.jsonl")
+    assert file.questions[0].references == ("one", "1")
+    assert "references_further" in [remark.code for remark in file.remarks]
 
 
-def test_a_conversation_in_one_text_is_several_turns() -> None:
+def test_conversation_in_one_text_is_split_into_turns() -> None:
     row = {"question": "a?", "history": "user: Hello\nassistant: Hi,\nwhat is it?\nuser: A thing"}
     (question,) = read_questions(jsonl(row), "a.jsonl").questions
     assert question.history == ("user: Hello", "assistant: Hi,\nwhat is it?", "user: A thing")
@@ -113,10 +115,10 @@ def test_a_conversation_in_one_text_is_several_turns() -> None:
 
 
 @pytest.mark.parametrize("first", ["sep=;\r\n", "SEP=;\n", '"sep=;"\n'])
-def test_a_line_that_names_the_separator_is_no_row(first: str) -> None:
-    read = read_questions((first + "id;question\nq1;Where, and when?\n").encode(), "a.csv")
-    assert [(q.id, q.text) for q in read.questions] == [("q1", "Where, and when?")]
-    (problem,) = refused(read_questions, first + "id;question\nq1\n", "a.csv")
+def test_separator_line_is_not_a_row(first: str) -> None:
+    file = read_questions((first + "id;question\nq1;Where, and when?\n").encode(), "a.csv")
+    assert [(q.id, q.text) for q in file.questions] == [("q1", "Where, and when?")]
+    (problem,) = expect_problems(read_questions, first + "id;question\nq1\n", "a.csv")
     assert (problem.code, problem.line) == ("ragged_row", 2)
 
 
@@ -129,24 +131,24 @@ def test_a_line_that_names_the_separator_is_no_row(first: str) -> None:
         [["id", "id"], ["a", "b"]],
     ],
 )
-def test_a_refused_workbook_of_several_sheets_names_the_sheet_that_was_read(rows: list[list[str]]) -> None:
-    *_, last = refused(read_questions, xlsx(*rows, further=["questions", "old"]), "a.xlsx")
+def test_refused_workbook_names_the_sheet_that_was_read(rows: list[list[str]]) -> None:
+    *_, last = expect_problems(read_questions, xlsx(*rows, further=["questions", "old"]), "a.xlsx")
     assert explain(last).endswith(
         "Only the first sheet, “Sheet”, is read. Not read: questions, old. Move the sheet with the rows to the front."
     )
-    assert "sheets_not_read" not in [one.code for one in refused(read_questions, xlsx(*rows), "a.xlsx")]
+    assert "sheets_not_read" not in [problem.code for problem in expect_problems(read_questions, xlsx(*rows), "a.xlsx")]
 
 
 @pytest.mark.parametrize("word", ["nan", "NaN", "None", "null", "<NA>", "NaT"])
-def test_words_for_a_missing_value_in_a_table_are_kept_and_remarked(word: str) -> None:
+def test_words_for_missing_values_are_kept_and_remarked_in_tables(word: str) -> None:
     answers = read_answers(f"question_id,answer\na,{word}\nb,none of them\nc,{word}\n".encode(), "a.csv")
-    assert [one.answer.text for one in answers.answers] == [word, "none of them", word]
-    assert [(one.code, one.params) for one in answers.remarks] == [
+    assert [row.answer.text for row in answers.answers] == [word, "none of them", word]
+    assert [(row.code, row.params) for row in answers.remarks] == [
         ("missing_words_kept", {"names": "answer", "rows": 2})
     ]
     questions = read_questions(f"id,category,question\na,x,{word}\n".encode(), "a.csv")
-    assert [one.code for one in questions.remarks] == ["missing_words_kept"]
+    assert [row.code for row in questions.remarks] == ["missing_words_kept"]
 
 
-def test_words_for_a_missing_value_are_plain_texts_in_json() -> None:
+def test_words_for_missing_values_are_plain_text_in_json() -> None:
     assert not read_answers(jsonl({"question_id": "a", "answer": "None"}), "a.jsonl").remarks

@@ -1,4 +1,4 @@
-"""Names in files: composed on entry, so that a name that macOS decomposed is the same name."""
+"""Names in files are normalised to composed Unicode, so that macOS spellings match."""
 
 import unicodedata
 from collections.abc import Callable
@@ -25,12 +25,12 @@ CAFÉ = "cafe\u0301"
         ({"retrieval_gt": [[DECOMPOSED]]}, lambda q: q.ground_truth_chunk_ids[0]),
     ],
 )
-def test_names_of_questions_are_composed(row: dict[str, object], read: Callable[..., str]) -> None:
+def test_question_names_are_composed(row: dict[str, object], read: Callable[..., str]) -> None:
     (question,) = read_questions(jsonl({"question": "Who pays?", **row}), "a.jsonl").questions
     assert read(question) == COMPOSED
 
 
-def test_names_of_sections_and_systems_and_passages_are_composed() -> None:
+def test_section_system_and_passage_names_are_composed() -> None:
     data = f"{unicodedata.normalize('NFD', '규정')}:\n- question: a?\n".encode()
     assert read_questions(data, "a.yaml").questions[0].category == "규정"
     rows = [
@@ -45,7 +45,7 @@ def test_names_of_sections_and_systems_and_passages_are_composed() -> None:
     assert second.answer.retrieved_ids == (COMPOSED,)
 
 
-def test_topics_and_passages_of_judgements_are_composed() -> None:
+def test_topic_and_passage_ids_of_judgements_are_composed() -> None:
     topics = "질1\tWho pays?\n질2\tWhen?\n".encode()
     qrels = unicodedata.normalize("NFD", f"질1 0 {COMPOSED} 1\n질2 0 x 0\n").encode()
     first, second = read_questions(topics, "t.tsv", qrels=qrels).questions

@@ -1,4 +1,4 @@
-"""Whatever the bytes: a file is read, or refused with problems that have a sentence; what is written reads back."""
+"""Any bytes are read, or refused with explained problems; written files round-trip."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evaluation.formats.tables import read_csv, read_xlsx
 from evaluation.formats.text_trees import read_json, read_json_lines, read_yaml
 from evaluation.formats.tree import PARAMETERS, Limits, Problems, plain_value
 from tests.evaluation.formats.support import xlsx
-from tests.examples import examples
+from tests.examples import max_examples
 
 NAMES = ["a.yaml", "a.json", "a.jsonl", "a.csv", "a.xlsx", "a", "../a.tsv"]
 DEFINITIONS = {"m": "1..5", "c": "class:a|b", "b": "bool", "r": "0..1:real"}
@@ -82,24 +82,24 @@ TREES = st.recursive(
     max_leaves=30,
 )
 ROWS = st.lists(st.dictionaries(st.sampled_from(FIELDS), TREES, max_size=10), max_size=4)
-PLENTY = settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY_EXAMPLES = settings(max_examples=max_examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def read_every_way(data: bytes, name: str) -> int:
-    """How often the bytes were read or refused as they may be; everything else is an error of the test."""
-    ended = 0
-    for read, options in ((read_questions, {}), (read_answers, {}), (read_ratings, {"scales": SCALES})):
+def count_handled_reads(data: bytes, name: str) -> int:
+    """The number of readers that read the bytes or refuse them with documented problems; other errors propagate."""
+    handled = 0
+    for reader, options in ((read_questions, {}), (read_answers, {}), (read_ratings, {"scales": SCALES})):
         try:
-            read(data, name, **options)  # type: ignore[operator]
+            reader(data, name, **options)  # type: ignore[operator]
         except InvalidFile as error:
-            known = [set(PARAMETERS[problem.code]) == set(problem.params) for problem in error.problems]
-            ended += bool(known) and all(known)
+            params_match = [set(PARAMETERS[problem.code]) == set(problem.params) for problem in error.problems]
+            handled += bool(params_match) and all(params_match)
         else:
-            ended += 1
-    return ended
+            handled += 1
+    return handled
 
 
-@PLENTY
+@MANY_EXAMPLES
 @given(data=st.binary(max_size=300), name=st.sampled_from(NAMES))
 @example(data=b"a: !!binary |\n  x", name="a.yaml")
 @example(data=b"- &a [*a]", name="a.yaml")
@@ -111,40 +111,40 @@ def read_every_way(data: bytes, name: str) -> int:
 @example(data=b"\r\rx", name="a.csv")
 @example(data=b",", name="a.csv")
 def test_arbitrary_bytes_are_read_or_refused(data: bytes, name: str) -> None:
-    assert read_every_way(data, name) == 3
+    assert count_handled_reads(data, name) == 3
 
 
-@PLENTY
+@MANY_EXAMPLES
 @given(text=st.text(st.sampled_from("[]{}:,-?*&!|>'\"#%@` \n\taé한01.e\\u~<=\ufeff\x85\u2028\x00"), max_size=60))
 def test_arbitrary_punctuation_is_read_or_refused(text: str) -> None:
-    assert [read_every_way(text.encode(), name) for name in NAMES] == [3] * len(NAMES)
+    assert [count_handled_reads(text.encode(), name) for name in NAMES] == [3] * len(NAMES)
 
 
-@PLENTY
+@MANY_EXAMPLES
 @given(rows=ROWS, name=st.sampled_from(["a.json", "a.yaml"]))
 def test_arbitrary_values_in_known_fields_are_read_or_refused(rows: Any, name: str) -> None:
-    assert read_every_way(json.dumps(rows).encode(), name) == 3
+    assert count_handled_reads(json.dumps(rows).encode(), name) == 3
     if isinstance(rows, list):
-        assert read_every_way("\n".join(map(json.dumps, rows)).encode(), "a.jsonl") == 3
+        assert count_handled_reads("\n".join(map(json.dumps, rows)).encode(), "a.jsonl") == 3
 
 
-@PLENTY
+@MANY_EXAMPLES
 @given(cells=st.lists(st.lists(TEXTS | st.integers() | st.booleans() | st.none(), max_size=5), min_size=1, max_size=4))
 def test_arbitrary_cells_are_read_or_refused(cells: Any) -> None:
     header = ["id", "question", "expected_keywords", "metric", "value"]
     legal = [["" if isinstance(c, str) and not c.isprintable() else c for c in row] for row in cells]
-    assert read_every_way(xlsx(header, *legal), "a.xlsx") == 3
+    assert count_handled_reads(xlsx(header, *legal), "a.xlsx") == 3
     table = "".join(csv_text([header, *cells]))
-    assert read_every_way(table.encode(), "a.csv") == 3
+    assert count_handled_reads(table.encode(), "a.csv") == 3
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=max_examples(60), deadline=None)
 @given(flips=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=6))
 def test_a_workbook_with_damaged_bytes_is_read_or_refused(flips: list[tuple[int, int]]) -> None:
     data = bytearray(xlsx(["id", "question"], ["q1", "x"]))
     for position, value in flips:
         data[position % len(data)] = value
-    assert read_every_way(bytes(data), "a.xlsx") == 3
+    assert count_handled_reads(bytes(data), "a.xlsx") == 3
 
 
 def csv_text(rows: list[list[Any]]) -> str:
@@ -153,58 +153,58 @@ def csv_text(rows: list[list[Any]]) -> str:
     return buffer.getvalue()
 
 
-def read_plain(read: Any, source: Any) -> Any:
+def read_plain(reader: Any, source: Any) -> Any:
     problems = Problems("a")
-    root = read(source, problems, Limits())
+    root = reader(source, problems, Limits())
     assert problems.errors == []
     return plain_value(root)
 
 
-@PLENTY
+@MANY_EXAMPLES
 @given(value=TREES)
-def test_json_reads_back_what_the_standard_library_wrote(value: Any) -> None:
+def test_json_round_trips_standard_library_output(value: Any) -> None:
     for options in ({"ensure_ascii": False}, {"indent": 1}, {"separators": (",", ":")}):
         assert read_plain(read_json, json.dumps(value, **options)) == value  # type: ignore[arg-type]
 
 
-@PLENTY
+@MANY_EXAMPLES
 @given(value=TREES)
-def test_yaml_reads_json_with_the_spellings_that_both_share(value: Any) -> None:
+def test_yaml_reads_json_like_yaml_1_1(value: Any) -> None:
     text = json.dumps(value, ensure_ascii=False)
-    assert read_plain(read_yaml, text) == _as_yaml_reads(value)
+    assert read_plain(read_yaml, text) == _yaml_value(value)
 
 
-@PLENTY
+@MANY_EXAMPLES
 @given(value=st.recursive(TEXTS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=20))
-def test_yaml_reads_back_the_texts_its_own_writer_wrote(value: Any) -> None:
+def test_yaml_round_trips_texts_of_its_own_writer(value: Any) -> None:
     for style in (None, '"', "'", "|", ">"):
         text = yaml.dump(value, Dumper=yaml.CSafeDumper, allow_unicode=True, default_style=style)
         assert read_plain(read_yaml, text) == value
 
 
-def _as_yaml_reads(value: Any) -> Any:
-    """JSON in YAML 1.1: an exponent without a fraction is a text there, long integers stay as spelled."""
+def _yaml_value(value: Any) -> Any:
+    """JSON as YAML 1.1 reads it: an exponent without a fraction is text, and long integers stay as spelled."""
     if isinstance(value, dict):
-        return {key: _as_yaml_reads(child) for key, child in value.items()}
+        return {key: _yaml_value(child) for key, child in value.items()}
     if isinstance(value, list):
-        return [_as_yaml_reads(child) for child in value]
+        return [_yaml_value(child) for child in value]
     if isinstance(value, float) and "e" in repr(value):
-        spelled = repr(value)
-        return value if "." in spelled and len(spelled.rpartition("e")[2].lstrip("+-")) <= 2 else spelled
+        spelling = repr(value)
+        return value if "." in spelling and len(spelling.rpartition("e")[2].lstrip("+-")) <= 2 else spelling
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**18:
         return str(value)
     return value
 
 
-@PLENTY
+@MANY_EXAMPLES
 @given(rows=st.lists(st.dictionaries(TEXTS, TREES, min_size=1, max_size=4), max_size=5))
 def test_json_lines_are_lossless(rows: Any) -> None:
     assert read_plain(read_json_lines, "".join(json_lines(rows))) == rows
 
 
-@PLENTY
+@MANY_EXAMPLES
 @given(rows=st.lists(st.tuples(TEXTS, st.text(st.sampled_from('a"|,\n =＋-'), max_size=8)), max_size=5))
-def test_csv_reads_back_its_neutral_cells(rows: list[tuple[str, str]]) -> None:
+def test_csv_round_trips_neutralised_cells(rows: list[tuple[str, str]]) -> None:
     data = b"".join(csv_chunks(["a", "b"], rows))
     text = data.decode("utf-8-sig")
     expected = [
@@ -215,8 +215,8 @@ def test_csv_reads_back_its_neutral_cells(rows: list[tuple[str, str]]) -> None:
     assert read_plain(read_csv, text) == expected
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=max_examples(30), deadline=None)
 @given(rows=st.lists(st.tuples(st.integers(-(10**9), 10**9), st.booleans()), max_size=5))
-def test_numbers_and_truth_values_of_a_workbook_keep_their_type(rows: list[tuple[int, bool]]) -> None:
+def test_workbook_numbers_and_booleans_keep_their_type(rows: list[tuple[int, bool]]) -> None:
     data = xlsx(["n", "b"], *rows)
     assert read_plain(read_xlsx, data) == [{"n": n, "b": b} for n, b in rows]

@@ -1,4 +1,4 @@
-"""What is written in the forms of other tools comes back as far as both can hold it."""
+"""Records in formats of other tools round-trip as far as both formats allow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evaluation.core.scales import Scale
 from evaluation.formats.reading import read_answers, read_questions, read_ratings
 from evaluation.formats.records import RATINGS, Record, form_names, write_records
 from evaluation.formats.shaping import shipped_shapes
-from tests.evaluation.formats.held import OPEN, QUESTION, RECORD, table
+from tests.evaluation.formats.held import QUESTION, RECORD, UNANSWERED, format_table
 
 PAGE = Path(__file__).parents[3] / "docs" / "files.md"
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20).filter(
@@ -24,75 +24,75 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 )
 
 
-def test_the_table_of_the_docs_is_what_the_forms_hold() -> None:
-    assert table() in PAGE.read_text(encoding="utf-8"), "python -m tests.evaluation.formats.held"
+def test_docs_table_equals_the_preserved_fields() -> None:
+    assert format_table() in PAGE.read_text(encoding="utf-8"), "python -m tests.evaluation.formats.held"
 
 
-def test_every_shape_that_is_read_whole_is_written_or_named_in_the_docs() -> None:
-    only_read = {
+def test_complete_shapes_are_writable_or_listed_as_read_only() -> None:
+    read_only = {
         name for name, shape in shipped_shapes().items() if not shape.writes and (shape.questions or shape.answers)
     }
-    assert only_read == {"inspect_log", "otlp", "promptfoo_csv", "promptfoo_results", "squad"}
+    assert read_only == {"inspect_log", "otlp", "promptfoo_csv", "promptfoo_results", "squad"}
 
 
 @given(TEXTS, TEXTS, TEXTS, st.lists(TEXTS, max_size=3))
-def test_any_text_survives_our_own_form(question: str, expected: str, answer: str, passages: list[str]) -> None:
+def test_any_text_round_trips_in_the_own_format(question: str, expected: str, answer: str, passages: list[str]) -> None:
     spec = QuestionSpec(id="q", category="", text=question, references=(expected,))
-    said = AnswerSpec(answer, tuple(map(ContextSpec, passages)))
-    text = "".join(write_records("concord", [Record(spec, {}, said)])).encode()
+    answer_spec = AnswerSpec(answer, tuple(map(ContextSpec, passages)))
+    text = "".join(write_records("concord", [Record(spec, {}, answer_spec)])).encode()
     assert read_questions(text, "a.jsonl").questions == (spec,)
-    assert read_answers(text, "a.jsonl").answers[0].answer == said
+    assert read_answers(text, "a.jsonl").answers[0].answer == answer_spec
 
 
 @pytest.mark.parametrize(
     "form", [form for form in form_names() if form in shipped_shapes() and shipped_shapes()[form].questions]
 )
-def test_what_is_written_is_recognised_as_what_it_is(form: str) -> None:
-    text = "".join(write_records(form, [RECORD, OPEN])).encode()
+def test_written_format_is_recognised(form: str) -> None:
+    text = "".join(write_records(form, [RECORD, UNANSWERED])).encode()
     assert read_questions(text, "a.json").shape == shipped_shapes()[form].title
 
 
-def test_an_answer_that_failed_stays_failed_and_none_found_stays_none_found() -> None:
+def test_failed_answers_and_empty_retrieval_round_trip() -> None:
     failed = replace(RECORD, answer=AnswerSpec(""), error="timeout")
-    nothing = replace(RECORD, question=OPEN.question, answer=AnswerSpec("a", contexts=()))
-    text = "".join(write_records("concord", [failed, nothing])).encode()
+    without_passages = replace(RECORD, question=UNANSWERED.question, answer=AnswerSpec("a", contexts=()))
+    text = "".join(write_records("concord", [failed, without_passages])).encode()
     first, second = read_answers(text, "a.jsonl").answers
     assert (first.answered, first.error, first.answer.contexts) == (False, "timeout", None)
     assert second.answer.contexts == ()
-    assert [one.answer.retrieved_ids for one in read_answers(_ragas(nothing), "a.jsonl").answers] == [None]
+    assert [row.answer.retrieved_ids for row in read_answers(_ragas(without_passages), "a.jsonl").answers] == [None]
 
 
 def _ragas(record: Record) -> bytes:
     return "".join(write_records("ragas", [record])).encode()
 
 
-def test_ratings_and_scores_are_what_import_ratings_takes() -> None:
+def test_exported_ratings_and_scores_can_be_imported() -> None:
     rating = {"question_id": "q1", "sample": 0, "metric": "m", "rater": "human", "author": "kim", "value": 4.0}
     score = rating | {"rater": "judge", "author": "j@1", "value": None, "reason": "timeout"}
     text = "".join(write_records(RATINGS, [replace(RECORD, ratings=[rating], scores=[score])])).encode()
-    read = read_ratings(text, "a.jsonl", scales={"m": Scale.parse("1..5")})
-    assert [(one.origin.author, one.value, one.failure) for one in read.ratings] == [
+    file = read_ratings(text, "a.jsonl", scales={"m": Scale.parse("1..5")})
+    assert [(rating_row.origin.author, rating_row.value, rating_row.failure) for rating_row in file.ratings] == [
         ("j@1", None, "timeout"),
         ("kim", 4.0, ""),
     ]
 
 
-def test_trec_names_have_no_white_space() -> None:
+def test_trec_ids_contain_no_white_space() -> None:
     record = replace(RECORD, question=QUESTION.model_copy(update={"id": "q 1", "ground_truth_chunk_ids": ("d 1",)}))
     assert list(write_records("trec_qrels", [record])) == ["q_1 0 d_1 1\n"]
 
 
-def test_a_form_that_nobody_knows_is_refused() -> None:
+def test_unknown_format_is_refused() -> None:
     with pytest.raises(UnknownName):
         write_records("nobody", [RECORD])
 
 
-def test_a_document_is_one_and_lines_are_lines() -> None:
+def test_document_formats_write_one_document_and_others_lines() -> None:
     assert json.loads("".join(write_records("ragchecker", [RECORD])))["results"][0]["query"] == QUESTION.text
-    assert len(list(write_records("ragas", [RECORD, OPEN]))) == 2
+    assert len(list(write_records("ragas", [RECORD, UNANSWERED]))) == 2
 
 
-def test_a_tool_that_holds_questions_only_gets_each_once() -> None:
-    again = replace(RECORD, sample=1, first=False)
-    assert len(list(write_records("inspect_samples", [RECORD, again]))) == 1
-    assert len(list(write_records("ragas", [RECORD, again]))) == 2
+def test_question_formats_write_each_question_once() -> None:
+    second_sample = replace(RECORD, sample=1, first=False)
+    assert len(list(write_records("inspect_samples", [RECORD, second_sample]))) == 1
+    assert len(list(write_records("ragas", [RECORD, second_sample]))) == 2

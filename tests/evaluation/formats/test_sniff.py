@@ -1,4 +1,4 @@
-"""What a file is: by content between JSON and JSON Lines, by name elsewhere, by content where the name says nothing."""
+"""Detection of file formats from content and file name."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ from evaluation.formats.tree import Limits, Problems
         ("id\tquestion", "x", "csv"),
     ],
 )
-def test_format(text: str, name: str, expected: str) -> None:
+def test_format_is_detected(text: str, name: str, expected: str) -> None:
     assert sniff(text.encode(), name, Problems(name), Limits()).format == expected
 
 
 @pytest.mark.parametrize(
     ("data", "name"), [(b"PK\x03\x04", "a.xlsx"), (b"PAR1", "a"), (b"ARROW1", "a.arrow"), (b"PAR1", "a.parquet")]
 )
-def test_what_is_no_text_has_none_and_no_encoding(data: bytes, name: str) -> None:
-    found = sniff(data + b" more", name, Problems(name), Limits())
-    assert (found.text, found.encoding) == ("", "")
+def test_binary_formats_have_no_text_and_no_encoding(data: bytes, name: str) -> None:
+    sniffed = sniff(data + b" more", name, Problems(name), Limits())
+    assert (sniffed.text, sniffed.encoding) == ("", "")
 
 
-def test_a_file_may_have_as_many_bytes_as_allowed() -> None:
+def test_file_size_limit_is_inclusive() -> None:
     assert sniff(b"a: 1", "x.yaml", Problems("x"), Limits(bytes=4)).format == "yaml"
-    with pytest.raises(InvalidFile) as refused:
+    with pytest.raises(InvalidFile) as error:
         sniff(b"a: 12", "x.yaml", Problems("x"), Limits(bytes=4))
-    assert [problem.params for problem in refused.value.problems] == [{"size": 5, "limit": 4}]
+    assert [problem.params for problem in error.value.problems] == [{"size": 5, "limit": 4}]
 
 
-def test_the_line_of_a_nul_counts_blank_lines_before_it() -> None:
-    with pytest.raises(InvalidFile) as refused:
+def test_line_of_a_nul_character_counts_blank_lines() -> None:
+    with pytest.raises(InvalidFile) as error:
         sniff(b"\na,b\nx\0,c", "x.csv", Problems("x"), Limits())
-    assert [(problem.code, problem.line) for problem in refused.value.problems] == [("nul_character", 3)]
+    assert [(problem.code, problem.line) for problem in error.value.problems] == [("nul_character", 3)]

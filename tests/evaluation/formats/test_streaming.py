@@ -1,5 +1,4 @@
-"""Files read row by row say what the same files read as a whole say, wherever the pieces they come in are cut: those
-of answers, and those of questions."""
+"""Row-by-row reading equals whole-file reading for answers and questions, at any chunk boundary."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from evaluation.formats.answer_rows import AnswerRow
 from evaluation.formats.reading import read_answers, read_questions
 from evaluation.formats.shaping import read_map
 from evaluation.formats.streaming import AnswerStream, MemorySource, read_question_set
-from tests.examples import examples
+from tests.examples import max_examples
 
 pytestmark = pytest.mark.usefixtures("row_by_row")
 
@@ -40,61 +39,62 @@ ROW = st.fixed_dictionaries(
     },
 )
 ROWS = st.lists(ROW, min_size=1, max_size=5)
-QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
-Read = tuple[list[AnswerRow], Any] | list[Problem]
+SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
+ReadResult = tuple[list[AnswerRow], Any] | list[Problem]
 
 
-def streamed(data: bytes, name: str, **options: Any) -> Read:
+def read_streamed(data: bytes, name: str, **options: Any) -> ReadResult:
     stream = AnswerStream(MemorySource(data), name, **options)
     try:
         rows = list(stream)
-    except InvalidFile as refused:
-        return list(refused.problems)
+    except InvalidFile as error:
+        return list(error.problems)
     assert stream.bytes_read == stream.size == len(data)
     return rows, stream.facts
 
 
-def whole(data: bytes, name: str, **options: Any) -> Read:
+def read_whole(data: bytes, name: str, **options: Any) -> ReadResult:
     try:
         file = read_answers(data, name, **options)
-    except InvalidFile as refused:
-        return list(refused.problems)
+    except InvalidFile as error:
+        return list(error.problems)
     names = ("system", "metadata_keys", "remarks", "format", "encoding", "shape", "columns")
-    return list(file.answers), tuple(getattr(file, one) for one in names)
+    return list(file.answers), tuple(getattr(file, field) for field in names)
 
 
-def same(data: bytes, name: str, **options: Any) -> Read:
-    found, expected = streamed(data, name, **options), whole(data, name, **options)
-    if isinstance(found, tuple) and isinstance(expected, tuple):
-        rows, facts = found
+def read_answers_both_ways(data: bytes, name: str, **options: Any) -> ReadResult:
+    """The answers as streamed, checked against reading the whole file."""
+    result, expected = read_streamed(data, name, **options), read_whole(data, name, **options)
+    if isinstance(result, tuple) and isinstance(expected, tuple):
+        rows, facts = result
         names = ("system", "metadata_keys", "remarks", "format", "encoding", "shape", "columns")
-        assert (rows, tuple(getattr(facts, one) for one in names)) == expected
+        assert (rows, tuple(getattr(facts, field) for field in names)) == expected
     else:
-        assert found == expected
-    return found
+        assert result == expected
+    return result
 
 
-@settings(max_examples=examples(60), **QUIET)
+@settings(max_examples=max_examples(60), **SETTINGS)
 @given(ROWS, st.booleans())
-def test_json_lines(rows: list[dict[str, Any]], marked: bool) -> None:
+def test_answers_as_json_lines(rows: list[dict[str, Any]], marked: bool) -> None:
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    same(b"\xef\xbb\xbf" * marked + lines.encode(), "a.jsonl")
+    read_answers_both_ways(b"\xef\xbb\xbf" * marked + lines.encode(), "a.jsonl")
 
 
-@settings(max_examples=examples(60), **QUIET)
+@settings(max_examples=max_examples(60), **SETTINGS)
 @given(ROWS, st.sampled_from([None, 1, "\t"]))
-def test_a_list_as_json(rows: list[dict[str, Any]], indent: Any) -> None:
-    same(json.dumps(rows, ensure_ascii=False, indent=indent).encode(), "a.json")
+def test_answers_as_a_json_list(rows: list[dict[str, Any]], indent: Any) -> None:
+    read_answers_both_ways(json.dumps(rows, ensure_ascii=False, indent=indent).encode(), "a.json")
 
 
-@settings(max_examples=examples(60), **QUIET)
+@settings(max_examples=max_examples(60), **SETTINGS)
 @given(ROWS)
-def test_tables(rows: list[dict[str, Any]]) -> None:
+def test_answers_as_a_table(rows: list[dict[str, Any]]) -> None:
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(["question_id", "answer", "contexts"])
     writer.writerows([row["question_id"], row["answer"], json.dumps(row.get("contexts"))] for row in rows)
-    same(out.getvalue().encode(), "a.csv")
+    read_answers_both_ways(out.getvalue().encode(), "a.csv")
 
 
 @pytest.mark.parametrize(
@@ -110,29 +110,31 @@ def test_tables(rows: list[dict[str, Any]]) -> None:
         ('[{"question_id": "q", "answer": true}]', ["quote_value"]),
     ],
 )
-def test_what_is_wrong_with_a_list(data: str, codes: list[str]) -> None:
-    found = streamed(data.encode(), "a.json")
-    assert isinstance(found, list)
-    assert [one.code for one in found] == codes
-    expected = whole(data.encode(), "a.json")
+def test_problems_of_a_list_equal_those_of_the_whole_file(data: str, codes: list[str]) -> None:
+    problems = read_streamed(data.encode(), "a.json")
+    assert isinstance(problems, list)
+    assert [problem.code for problem in problems] == codes
+    expected = read_whole(data.encode(), "a.json")
     assert isinstance(expected, list)
-    assert [(one.code, one.line) for one in expected] == [(one.code, one.line) for one in found]
+    assert [(problem.code, problem.line) for problem in expected] == [
+        (problem.code, problem.line) for problem in problems
+    ]
 
 
-def test_what_is_wrong_with_a_table_is_told_with_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    (broken,) = streamed(b'question_id,"answer', "a.csv")
-    assert isinstance(broken, Problem)
-    assert (broken.code, broken.line) == ("csv_syntax", 1)
+def test_table_problem_has_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    (syntax_problem,) = read_streamed(b'question_id,"answer', "a.csv")
+    assert isinstance(syntax_problem, Problem)
+    assert (syntax_problem.code, syntax_problem.line) == ("csv_syntax", 1)
     monkeypatch.setattr(streaming, "_LIMITS", dataclasses.replace(streaming._LIMITS, columns=1))
-    (wide,) = streamed(b"question_id,answer\nq,a\n", "a.csv")
-    assert isinstance(wide, Problem)
-    assert (wide.code, wide.line, wide.params) == ("too_many_columns", 1, {"limit": 1})
+    (column_problem,) = read_streamed(b"question_id,answer\nq,a\n", "a.csv")
+    assert isinstance(column_problem, Problem)
+    assert (column_problem.code, column_problem.line, column_problem.params) == ("too_many_columns", 1, {"limit": 1})
 
 
-def test_lines_that_are_wrong_are_told_with_their_numbers() -> None:
+def test_invalid_lines_are_reported_with_their_numbers() -> None:
     lines = ['{"question_id": "q", "answer": "a"}', "{", "", '{"question_id": "q", "answer": "a"}', '{"answer": true}']
-    found = same("\n".join(lines).encode(), "a.jsonl")
-    assert [(one.line, one.code) for one in found if isinstance(one, Problem)] == [
+    problems = read_answers_both_ways("\n".join(lines).encode(), "a.jsonl")
+    assert [(problem.line, problem.code) for problem in problems if isinstance(problem, Problem)] == [
         (2, "json_syntax"),
         (4, "duplicate_answer"),
         (5, "missing_among"),
@@ -140,40 +142,40 @@ def test_lines_that_are_wrong_are_told_with_their_numbers() -> None:
     ]
 
 
-def test_a_byte_that_is_no_utf8_is_told_with_its_line() -> None:
+def test_invalid_utf8_byte_is_reported_with_its_line() -> None:
     data = (
         b"".join(b'{"question_id": "%d", "answer": "caf\xc3\xa9"}\n' % n for n in range(99)) + b'{"answer": "\xff"}\n'
     )
-    (problem,) = streamed(data, "a.jsonl")
+    (problem,) = read_streamed(data, "a.jsonl")
     assert (problem.code, problem.line) == ("encoding_damaged", 100)
 
 
-def test_a_known_shape_and_a_map_are_read_row_by_row() -> None:
+def test_known_shapes_and_maps_of_answers_are_streamed() -> None:
     ragas = [{"user_input": f"q{n}?", "response": "a", "retrieved_contexts": ["c"], "reference": "r"} for n in range(3)]
-    found = same("".join(json.dumps(row) + "\n" for row in ragas).encode(), "a.jsonl")
-    assert isinstance(found, tuple)
-    assert found[1].shape == "Ragas"
+    result = read_answers_both_ways("".join(json.dumps(row) + "\n" for row in ragas).encode(), "a.jsonl")
+    assert isinstance(result, tuple)
+    assert result[1].shape == "Ragas"
     shape = read_map(b'{"answers": {"question_id": "about.id", "answer": "said"}}')
     rows = [{"about": {"id": f"q{n}"}, "said": "a", "more": n} for n in range(60)]
-    same(json.dumps(rows).encode(), "a.json", shape=shape)
+    read_answers_both_ways(json.dumps(rows).encode(), "a.json", shape=shape)
 
 
-def test_a_row_may_be_as_long_as_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_length_limit_is_inclusive(monkeypatch: pytest.MonkeyPatch) -> None:
     row = b'{"question_id": "q", "answer": "%s"}'
     monkeypatch.setattr(streaming, "MAX_ROW_BYTES", 100)
-    kept = streamed(b"[" + row % (b"a" * (100 - len(row % b""))) + b"]", "a.json")
-    assert isinstance(kept, tuple)
-    (problem,) = streamed(b"[" + row % (b"a" * 120) + b"]", "a.json")
+    result = read_streamed(b"[" + row % (b"a" * (100 - len(row % b""))) + b"]", "a.json")
+    assert isinstance(result, tuple)
+    (problem,) = read_streamed(b"[" + row % (b"a" * 120) + b"]", "a.json")
     assert isinstance(problem, Problem)
     assert (problem.code, problem.params["limit"]) == ("text_too_long", 100)
 
 
-def test_rows_and_bytes_have_their_limits() -> None:
+def test_rows_and_bytes_are_limited() -> None:
     data = b"".join(b'{"question_id": "%d", "answer": "a"}\n' % n for n in range(5))
-    assert [one.code for one in streamed(data, "a.jsonl", max_rows=4)] == ["too_many_rows"]  # type: ignore[union-attr]
-    assert isinstance(streamed(data, "a.jsonl", max_rows=5, max_bytes=1), tuple)
+    assert [problem.code for problem in read_streamed(data, "a.jsonl", max_rows=4)] == ["too_many_rows"]  # type: ignore[union-attr]
+    assert isinstance(read_streamed(data, "a.jsonl", max_rows=5, max_bytes=1), tuple)
     document = b'{"answers": ' + json.dumps([{"question_id": "q", "answer": "a"}]).encode() + b"}"
-    assert [one.code for one in streamed(document, "a.json", max_bytes=9)] == ["file_too_large"]  # type: ignore[union-attr]
+    assert [problem.code for problem in read_streamed(document, "a.json", max_bytes=9)] == ["file_too_large"]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -193,12 +195,12 @@ def test_rows_and_bytes_have_their_limits() -> None:
         '"' + "x" * 1_000_001 + '"',
     ],
 )
-def test_odd_values_are_read_or_refused_alike(value: str) -> None:
-    same(
+def test_unusual_values_are_read_or_refused_alike(value: str) -> None:
+    read_answers_both_ways(
         f'{{"question_id": "q", "answer": "a", "more": {value}}}\n{{"question_id": "r", "answer": "a"}}'.encode(),
         "a.jsonl",
     )
-    same(f'[{{"question_id": "q", "answer": "a", "more": {value}}}]'.encode(), "a.json")
+    read_answers_both_ways(f'[{{"question_id": "q", "answer": "a", "more": {value}}}]'.encode(), "a.json")
 
 
 QUESTION = st.fixed_dictionaries(
@@ -219,78 +221,78 @@ QUESTION = st.fixed_dictionaries(
 QUESTIONS = st.lists(QUESTION, min_size=1, max_size=5)
 
 
-def both(data: bytes, name: str, **options: Any) -> Any:
-    """What is read of questions row by row, which is what is read of the whole."""
+def read_questions_both_ways(data: bytes, name: str, **options: Any) -> Any:
+    """The questions as streamed, checked against reading the whole file."""
 
-    def told(read: Any, given: Any) -> Any:
+    def read_or_problems(reader: Any, source: Any) -> Any:
         try:
-            file = read(given, name, **options)
-        except InvalidFile as refused:
-            return list(refused.problems)
+            file = reader(source, name, **options)
+        except InvalidFile as error:
+            return list(error.problems)
         metadata = {question.id: dict(file.metadata.get(question.id, {})) for question in file.questions}
-        others = (file.set_metadata, file.metadata_keys, file.remarks, file.format, file.encoding, file.shape)
-        return list(file.questions), metadata, *others, file.columns
+        file_facts = (file.set_metadata, file.metadata_keys, file.remarks, file.format, file.encoding, file.shape)
+        return list(file.questions), metadata, *file_facts, file.columns
 
-    found = told(read_question_set, MemorySource(data))
-    assert found == told(read_questions, data)
-    return found
+    result = read_or_problems(read_question_set, MemorySource(data))
+    assert result == read_or_problems(read_questions, data)
+    return result
 
 
-@settings(max_examples=examples(100), **QUIET)
+@settings(max_examples=max_examples(100), **SETTINGS)
 @given(QUESTIONS, st.booleans(), st.sampled_from(["", "topic", "answer", "category"]))
 def test_questions_as_json_lines(rows: list[dict[str, Any]], marked: bool, group_by: str) -> None:
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    both(b"\xef\xbb\xbf" * marked + lines.encode(), "a.jsonl", group_by=group_by)
+    read_questions_both_ways(b"\xef\xbb\xbf" * marked + lines.encode(), "a.jsonl", group_by=group_by)
 
 
-@settings(max_examples=examples(60), **QUIET)
+@settings(max_examples=max_examples(60), **SETTINGS)
 @given(QUESTIONS, st.sampled_from([None, 1]))
-def test_questions_as_a_list_and_as_a_table(rows: list[dict[str, Any]], indent: Any) -> None:
-    both(json.dumps(rows, ensure_ascii=False, indent=indent).encode(), "a.json")
+def test_questions_as_a_list_and_a_table(rows: list[dict[str, Any]], indent: Any) -> None:
+    read_questions_both_ways(json.dumps(rows, ensure_ascii=False, indent=indent).encode(), "a.json")
     out = io.StringIO(newline="")
     names = ["question", "id", "answer", "expected_keywords", "topic"]
     writer = csv.DictWriter(out, names, extrasaction="ignore")
     writer.writeheader()
     writer.writerows({**row, "expected_keywords": json.dumps(row.get("expected_keywords", ""))} for row in rows)
-    both(out.getvalue().encode(), "a.csv")
+    read_questions_both_ways(out.getvalue().encode(), "a.csv")
 
 
-def test_what_one_row_of_questions_means_another_may_say() -> None:
-    """``answer`` is expected, unless a later row says what is."""
+def test_later_row_can_change_the_meaning_of_answer() -> None:
+    """``answer`` is the reference unless a later row has a separate reference."""
     lines = [{"question": f"{n}?", "answer": "a", "source": n} for n in range(60)]
-    questions, metadata, *_ = both("\n".join(map(json.dumps, lines)).encode(), "a.jsonl")
+    questions, metadata, *_ = read_questions_both_ways("\n".join(map(json.dumps, lines)).encode(), "a.jsonl")
     assert (questions[0].references, metadata[questions[0].id]) == (("a",), {"source": 0})
     lines.append({"question": "last?", "expected_answer": "b"})
-    questions, metadata, *_ = both("\n".join(map(json.dumps, lines)).encode(), "a.jsonl")
+    questions, metadata, *_ = read_questions_both_ways("\n".join(map(json.dumps, lines)).encode(), "a.jsonl")
     assert (questions[0].references, metadata[questions[0].id]) == ((), {"source": 0, "answer": "a"})
     lines[-1] = {"question": "last?", "answer": "b", "contexts": ["c"]}
-    (problem,) = both("\n".join(map(json.dumps, lines)).encode(), "a.jsonl")
+    (problem,) = read_questions_both_ways("\n".join(map(json.dumps, lines)).encode(), "a.jsonl")
     assert (problem.code, problem.line) == ("looks_like_answers", 61)
 
 
-def test_problems_of_questions_have_their_lines() -> None:
+def test_question_problems_have_their_lines() -> None:
     lines = ['{"id": "1", "question": "a?"}', "{", '{"id": "1", "question": "b?"}', "5", '{"question": true}']
-    found = both("\n".join(lines).encode(), "a.jsonl")
+    problems = read_questions_both_ways("\n".join(lines).encode(), "a.jsonl")
     codes = ["json_syntax", "duplicate_id", "row_not_mapping", "quote_value"]
-    assert [(one.line, one.code) for one in found] == list(zip((2, 3, 4, 5), codes, strict=True))
-    (same_line,) = both(b'[{"id": "1", "question": "a?"}, {"id": "1", "question": "b?"}]', "a.json")
+    assert [(problem.line, problem.code) for problem in problems] == list(zip((2, 3, 4, 5), codes, strict=True))
+    (same_line,) = read_questions_both_ways(b'[{"id": "1", "question": "a?"}, {"id": "1", "question": "b?"}]', "a.json")
     assert same_line.code == "duplicate_id"
 
 
-def test_known_shapes_and_maps_of_questions_are_read_row_by_row() -> None:
+def test_known_shapes_and_maps_of_questions_are_streamed() -> None:
     ragas = [{"user_input": f"q{n}?", "reference": "r", "synthesizer_name": "s"} for n in range(3)]
-    found = both("".join(json.dumps(row) + "\n" for row in ragas).encode(), "a.jsonl")
-    assert found[-2] == "Ragas"
+    result = read_questions_both_ways("".join(json.dumps(row) + "\n" for row in ragas).encode(), "a.jsonl")
+    assert result[-2] == "Ragas"
     shape = read_map(b'{"questions": {"question": "ask.text", "id": "nr"}}')
     rows = [{"nr": n, "ask": {"text": f"q{n}?"}, "more": n} for n in range(60)]
-    both(json.dumps(rows).encode(), "a.json", shape=shape)
+    read_questions_both_ways(json.dumps(rows).encode(), "a.json", shape=shape)
 
 
-def test_questions_read_row_by_row_are_in_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streamed_questions_are_spooled_and_not_held_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"".join(b'{"question": "%d?"}\n' % n for n in range(5))
     file = read_question_set(MemorySource(data), "a.jsonl")
     assert isinstance(file.questions, spool.SpooledSequence)
-    assert [one.text for one in file.questions[1:3]] == ["1?", "2?"]
+    assert [question.text for question in file.questions[1:3]] == ["1?", "2?"]
     assert file.questions[-1].text == "4?"
     with pytest.raises(InvalidFile, match="file_too_large"):
         read_question_set(MemorySource(data), "a.jsonl", max_bytes=9)

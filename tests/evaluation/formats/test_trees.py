@@ -1,4 +1,4 @@
-"""Lines, spellings and caps of the trees that the readers give."""
+"""Lines, spellings and limits of the parse trees."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ from evaluation.formats.tree import Limits, Node, NodeKind, Problems, plain_valu
 from tests.evaluation.formats.support import facts, xlsx
 
 
-def tree(read: Callable[..., Node | None], source: Any, **caps: int) -> tuple[Node | None, Problems]:
+def read_tree(reader: Callable[..., Node | None], source: Any, **limits: int) -> tuple[Node | None, Problems]:
     problems = Problems("a")
-    return read(source, problems, Limits(**caps)), problems
+    return reader(source, problems, Limits(**limits)), problems
 
 
-def stopped(read: Callable[..., Node | None], source: Any, **caps: int) -> list[tuple[str, int | None, str]]:
-    with pytest.raises(InvalidFile) as caught:
-        tree(read, source, **caps)
-    return facts(caught.value.problems)
+def fatal_problems(reader: Callable[..., Node | None], source: Any, **limits: int) -> list[tuple[str, int | None, str]]:
+    with pytest.raises(InvalidFile) as error:
+        read_tree(reader, source, **limits)
+    return facts(error.value.problems)
 
 
-def found(read: Callable[..., Node | None], source: Any, **caps: int) -> list[tuple[str, int | None, str]]:
-    return facts(tree(read, source, **caps)[1].errors)
+def reported_problems(
+    reader: Callable[..., Node | None], source: Any, **limits: int
+) -> list[tuple[str, int | None, str]]:
+    return facts(read_tree(reader, source, **limits)[1].errors)
 
 
-def test_json_nodes_know_their_lines() -> None:
-    root, _ = tree(read_json, '{\n"a": [1,\n\n2], "b":\n"x"}')
+def test_json_nodes_have_their_lines() -> None:
+    root, _ = read_tree(read_json, '{\n"a": [1,\n\n2], "b":\n"x"}')
     assert root is not None
     assert root.line == 1
     assert [node.line for node in root.entries["a"].elements] == [2, 4]
     assert root.entries["b"].line == 5
 
 
-def test_yaml_nodes_know_their_lines_and_spellings() -> None:
-    root, _ = tree(read_yaml, "a:\n- 1\n- 01\n- |\n  text\n- !!str 5\n")
+def test_yaml_nodes_have_their_lines_and_spellings() -> None:
+    root, _ = read_tree(read_yaml, "a:\n- 1\n- 01\n- |\n  text\n- !!str 5\n")
     assert root is not None
     assert root.entries["a"].elements == [
         Node(NodeKind.INTEGER, 1, 2, "1"),
@@ -69,12 +71,12 @@ def test_yaml_nodes_know_their_lines_and_spellings() -> None:
         "-",
     ],
 )
-def test_what_is_no_json_is_refused_with_its_line(text: str) -> None:
-    assert stopped(read_json, "\n" + text)[0][:2] == ("json_syntax", 2)
+def test_invalid_json_is_refused_with_its_line(text: str) -> None:
+    assert fatal_problems(read_json, "\n" + text)[0][:2] == ("json_syntax", 2)
 
 
-def test_a_bad_line_of_json_lines_does_not_hide_the_next() -> None:
-    root, problems = tree(read_json_lines, '{"a": 1}\r\n\n{"a"\n{"a": NaN}\n{"a": 2}\n')
+def test_bad_json_line_does_not_hide_the_next() -> None:
+    root, problems = read_tree(read_json_lines, '{"a": 1}\r\n\n{"a"\n{"a": NaN}\n{"a": 2}\n')
     assert root is not None
     assert [plain_value(node) for node in root.elements] == [{"a": 1}, {"a": None}, {"a": 2}]
     assert facts(problems.errors) == [("json_syntax", 3, ""), ("number_not_finite", 4, "a")]
@@ -91,8 +93,8 @@ def test_a_bad_line_of_json_lines_does_not_hide_the_next() -> None:
         ("a: 1\nb: \x01", ("yaml_syntax", 2, "")),
     ],
 )
-def test_yaml_stops_at(text: str, expected: tuple[str, int, str]) -> None:
-    assert stopped(read_yaml, text) == [expected]
+def test_fatal_yaml_problem_stops_reading(text: str, expected: tuple[str, int, str]) -> None:
+    assert fatal_problems(read_yaml, text) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -106,83 +108,83 @@ def test_yaml_stops_at(text: str, expected: tuple[str, int, str]) -> None:
         ("a: !!int 5", ("yaml_tag", 1, "a")),
     ],
 )
-def test_yaml_notes_and_goes_on(text: str, expected: tuple[str, int, str]) -> None:
-    assert [fact[0] for fact in found(read_yaml, text)] == [expected[0]]
-    assert found(read_yaml, text)[0][1] == expected[1]
+def test_recoverable_yaml_problem_is_reported(text: str, expected: tuple[str, int, str]) -> None:
+    assert [fact[0] for fact in reported_problems(read_yaml, text)] == [expected[0]]
+    assert reported_problems(read_yaml, text)[0][1] == expected[1]
 
 
-def test_caps_hold_in_every_tree() -> None:
-    assert stopped(read_json, "[1,\n2,3]", nodes=2) == [("too_many_values", 2, "")]
-    assert stopped(read_yaml, "[1,\n2,3]", nodes=2) == [("too_many_values", 2, "")]
-    assert stopped(read_json_lines, "[1]\n[1]", nodes=3) == [("too_many_values", 2, "")]
-    assert stopped(read_json_lines, '{"a": 1}\n{"a": [{"b": 1}]}', nodes=5) == [("too_many_values", 2, "")]
-    assert stopped(read_json, "[[\n[]]]", depth=2) == [("too_deep", 2, "")]
-    assert stopped(read_yaml, "a:\n  b:\n    c: 1", depth=2) == [("too_deep", 3, "")]
-    assert found(read_json, '{"a": "xyz"}', field_length=2) == [("text_too_long", 1, "a")]
-    assert found(read_yaml, "a: xyz", field_length=2) == [("text_too_long", 1, "a")]
-    for read, source in ((read_csv, "a\n1\n2\n"), (read_xlsx, xlsx(["a"], ["1"], ["2"]))):
-        assert stopped(read, source, rows=2) == [("too_many_rows", 3, "")]
-        assert tree(read, source, rows=3)[0] is not None
-    for read, source in ((read_csv, "a,b\n"), (read_xlsx, xlsx(["a", "b"]))):
-        assert stopped(read, source, columns=1) == [("too_many_columns", 1, "")]
-        assert tree(read, source, columns=2)[0] is not None
-    assert found(read_csv, "a\nxyz\n", field_length=2) == [("text_too_long", 2, "a")]
-    assert found(read_xlsx, xlsx(["a"], ["xyz"]), field_length=2) == [("text_too_long", 2, "a")]
+def test_limits_apply_in_every_tree() -> None:
+    assert fatal_problems(read_json, "[1,\n2,3]", nodes=2) == [("too_many_values", 2, "")]
+    assert fatal_problems(read_yaml, "[1,\n2,3]", nodes=2) == [("too_many_values", 2, "")]
+    assert fatal_problems(read_json_lines, "[1]\n[1]", nodes=3) == [("too_many_values", 2, "")]
+    assert fatal_problems(read_json_lines, '{"a": 1}\n{"a": [{"b": 1}]}', nodes=5) == [("too_many_values", 2, "")]
+    assert fatal_problems(read_json, "[[\n[]]]", depth=2) == [("too_deep", 2, "")]
+    assert fatal_problems(read_yaml, "a:\n  b:\n    c: 1", depth=2) == [("too_deep", 3, "")]
+    assert reported_problems(read_json, '{"a": "xyz"}', field_length=2) == [("text_too_long", 1, "a")]
+    assert reported_problems(read_yaml, "a: xyz", field_length=2) == [("text_too_long", 1, "a")]
+    for reader, source in ((read_csv, "a\n1\n2\n"), (read_xlsx, xlsx(["a"], ["1"], ["2"]))):
+        assert fatal_problems(reader, source, rows=2) == [("too_many_rows", 3, "")]
+        assert read_tree(reader, source, rows=3)[0] is not None
+    for reader, source in ((read_csv, "a,b\n"), (read_xlsx, xlsx(["a", "b"]))):
+        assert fatal_problems(reader, source, columns=1) == [("too_many_columns", 1, "")]
+        assert read_tree(reader, source, columns=2)[0] is not None
+    assert reported_problems(read_csv, "a\nxyz\n", field_length=2) == [("text_too_long", 2, "a")]
+    assert reported_problems(read_xlsx, xlsx(["a"], ["xyz"]), field_length=2) == [("text_too_long", 2, "a")]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("a,,b\n1,2,3", ("header_empty", 1, "")), ("a,b,a\n1,2,3", ("header_twice", 1, "a"))],
 )
-def test_an_odd_header_is_noted(text: str, expected: tuple[str, int, str]) -> None:
-    assert found(read_csv, text) == [expected]
-    assert found(read_xlsx, xlsx(*[line.split(",") for line in text.split("\n")])) == [expected]
+def test_invalid_header_is_reported(text: str, expected: tuple[str, int, str]) -> None:
+    assert reported_problems(read_csv, text) == [expected]
+    assert reported_problems(read_xlsx, xlsx(*[line.split(",") for line in text.split("\n")])) == [expected]
 
 
 @pytest.mark.parametrize("text", ['a\n"1\n2', 'a\n"1"2\n'])
-def test_quotes_that_do_not_fit_stop_the_table(text: str) -> None:
-    assert [fact[:2] for fact in stopped(read_csv, text)] == [("csv_syntax", 2)]
-    assert [fact[:2] for fact in stopped(read_csv, '"a')] == [("csv_syntax", 1)]
+def test_unbalanced_quotes_stop_the_table(text: str) -> None:
+    assert [fact[:2] for fact in fatal_problems(read_csv, text)] == [("csv_syntax", 2)]
+    assert [fact[:2] for fact in fatal_problems(read_csv, '"a')] == [("csv_syntax", 1)]
 
 
 @pytest.mark.parametrize(("delimiter", "named"), [(";", ";"), ("\t", "tab")])
-def test_other_delimiters_are_seen_in_the_header_and_remarked(delimiter: str, named: str) -> None:
-    root, problems = tree(read_csv, f'a{delimiter}b\n"x,y"{delimiter}2\n')
+def test_other_delimiters_are_detected_and_remarked(delimiter: str, named: str) -> None:
+    root, problems = read_tree(read_csv, f'a{delimiter}b\n"x,y"{delimiter}2\n')
     assert root is not None
     assert plain_value(root) == [{"a": "x,y", "b": "2"}]
     assert [(remark.code, remark.params) for remark in problems.remarks] == [("delimiter", {"delimiter": named})]
 
 
-def test_blank_rows_and_empty_cells_behind_the_header_are_skipped_but_counted() -> None:
-    for read, source in (
+def test_blank_rows_are_skipped_but_counted() -> None:
+    for reader, source in (
         (read_csv, "a,b\n\n,\n1,2,,\n"),
         (read_xlsx, xlsx(["a", "b"], [], ["", ""], ["1", "2", None, None])),
     ):
-        root, problems = tree(read, source)
+        root, problems = read_tree(reader, source)
         assert root is not None
         assert (plain_value(root), root.elements[0].line, problems.errors) == ([{"a": "1", "b": "2"}], 4, [])
 
 
-def test_formulas_and_error_cells_of_a_workbook_are_noted_with_their_place() -> None:
-    assert found(read_xlsx, xlsx(["a", "b"], ["=1+1", "#DIV/0!"], ["1", "2", "3"])) == [
+def test_formulas_and_error_cells_are_reported_with_their_place() -> None:
+    assert reported_problems(read_xlsx, xlsx(["a", "b"], ["=1+1", "#DIV/0!"], ["1", "2", "3"])) == [
         ("formula", 2, "a"),
         ("error_cell", 2, "b"),
         ("ragged_row", 3, ""),
     ]
 
 
-def test_further_sheets_are_remarked() -> None:
-    _, problems = tree(read_xlsx, xlsx(["a"], ["1"], further=["notes", "메모"]))
+def test_additional_sheets_are_remarked() -> None:
+    _, problems = read_tree(read_xlsx, xlsx(["a"], ["1"], further=["notes", "메모"]))
     params = {"sheet": "Sheet", "sheets": "notes, 메모"}
     assert [(r.code, r.params) for r in problems.remarks] == [("sheets_not_read", params)]
 
 
-def test_reading_stops_when_there_are_more_problems_than_anybody_reads() -> None:
-    facts_ = stopped(read_csv, "a,b\n" + "1\n" * 20_000)
-    assert facts_ == [("too_many_problems", None, ""), ("ragged_row", 2, "")]
+def test_reading_stops_at_the_problem_limit() -> None:
+    problems = fatal_problems(read_csv, "a,b\n" + "1\n" * 20_000)
+    assert problems == [("too_many_problems", None, ""), ("ragged_row", 2, "")]
 
 
-def test_a_problem_must_have_the_parameters_its_sentence_needs() -> None:
+def test_problem_needs_the_parameters_of_its_message() -> None:
     with pytest.raises(ValueError, match="quote_value"):
         Problems("a").add("quote_value", 1)
     with pytest.raises(KeyError):

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from evaluation.formats.export import write_atomically
 
 
-def test_a_file_holds_all_chunks_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+def test_file_has_all_chunks_and_no_temporary_file_remains(tmp_path: Path) -> None:
     write_atomically(tmp_path / "report.csv", [b"a,", b"b\n"])
     assert (tmp_path / "report.csv").read_bytes() == b"a,b\n"
     assert [path.name for path in tmp_path.iterdir()] == ["report.csv"]
 
 
-def test_a_file_that_breaks_off_leaves_the_old_one_and_nothing_beside_it(tmp_path: Path) -> None:
-    def broken() -> Iterator[bytes]:
+def test_interrupted_write_keeps_the_old_file_and_no_temporary_file(tmp_path: Path) -> None:
+    def failing_chunks() -> Iterator[bytes]:
         yield b"half"
         # the other half goes into a file of another name until it is there
         assert (tmp_path / "report.csv").read_bytes() == b"old"
@@ -25,6 +25,6 @@ def test_a_file_that_breaks_off_leaves_the_old_one_and_nothing_beside_it(tmp_pat
 
     (tmp_path / "report.csv").write_bytes(b"old")
     with pytest.raises(RuntimeError, match="stop"):
-        write_atomically(tmp_path / "report.csv", broken())
+        write_atomically(tmp_path / "report.csv", failing_chunks())
     assert (tmp_path / "report.csv").read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["report.csv"]

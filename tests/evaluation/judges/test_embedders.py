@@ -1,4 +1,4 @@
-"""Which embeddings a run takes: the named ones, else the judge's own, the first endpoint's, the local model's."""
+"""Choice of embeddings for a run: named, then the judge's own, the first endpoint's, and the local model."""
 
 from __future__ import annotations
 
@@ -21,72 +21,74 @@ def endpoint(name: str, model: str = "") -> Endpoint:
 
 
 @pytest.fixture
-def local(tmp_path: Path, settings: Any) -> Path:
+def local_model(tmp_path: Path, settings: Any) -> Path:
     folder = tiny_model(tmp_path / "tiny")
     settings.CONCORD_LOCAL_MODEL = str(folder)
     return folder
 
 
-def test_nothing_is_configured_by_default() -> None:
+def test_no_embedding_is_configured_by_default() -> None:
     assert choose_embedding(None) is None
     assert choose_token_model() is None
 
 
-def test_the_judges_own_endpoint_comes_first_then_the_first_that_embeds_then_the_local_model(local: Path) -> None:
-    judges = endpoint("z", "own")
-    silent = endpoint("a")
-    judge, other = (make_judge(make_project(), endpoint=where) for where in (judges, silent))
+def test_embedding_prefers_judge_then_first_endpoint_then_local_model(local_model: Path) -> None:
+    judge_endpoint = endpoint("z", "own")
+    endpoint_without_model = endpoint("a")
+    judge, other_judge = (
+        make_judge(make_project(), endpoint=own_endpoint) for own_endpoint in (judge_endpoint, endpoint_without_model)
+    )
     endpoint("b", "shared")
-    names = [getattr(choose_embedding(asked), "model", None) for asked in (judge, other, None)]
+    names = [getattr(choose_embedding(candidate), "model", None) for candidate in (judge, other_judge, None)]
     assert names == ["own", "shared", "shared"]
     Endpoint.objects.update(embedding_model="")
-    chosen = choose_embedding(None)
-    assert chosen is not None
-    assert (chosen.endpoint, chosen.model, len(chosen.sha256)) == (None, "tiny", 64)
+    embedding = choose_embedding(None)
+    assert embedding is not None
+    assert (embedding.endpoint, embedding.model, len(embedding.sha256)) == (None, "tiny", 64)
 
 
-def test_what_is_named_is_taken(local: Path) -> None:
+def test_named_embedding_is_used(local_model: Path) -> None:
     first, second = endpoint("a", "one"), endpoint("b", "two")
-    named = choose_embedding(make_judge(make_project(), endpoint=first), "b")
-    assert named is not None
-    assert (named.endpoint, named.model) == (second.pk, "two")
+    by_name = choose_embedding(make_judge(make_project(), endpoint=first), "b")
+    assert by_name is not None
+    assert (by_name.endpoint, by_name.model) == (second.pk, "two")
     assert choose_embedding(None, "none") is None
-    here = choose_embedding(None, "local")
-    assert here is not None
-    assert here.endpoint is None
+    local_embedding = choose_embedding(None, "local")
+    assert local_embedding is not None
+    assert local_embedding.endpoint is None
 
 
-def test_an_unknown_name_and_a_missing_local_model_are_refused_and_not_replaced() -> None:
+def test_unknown_name_and_missing_local_model_are_refused() -> None:
     endpoint("a", "one")
     endpoint("chat")
     for name in ("b", "chat"):
-        with pytest.raises(UnknownName) as unknown:
+        with pytest.raises(UnknownName) as error:
             choose_embedding(None, name)
-        assert unknown.value.known == ("a", "local", "none")
-    with pytest.raises(DomainError) as refused:
+        assert error.value.known == ("a", "local", "none")
+    with pytest.raises(DomainError) as missing_error:
         choose_embedding(None, "local")
-    assert refused.value.code == "no_local_model"
+    assert missing_error.value.code == "no_local_model"
 
 
-def test_bert_score_takes_the_last_layer_or_the_one_that_is_set(local: Path, settings: Any) -> None:
-    chosen = choose_token_model()
-    assert chosen is not None
-    assert (chosen.layer, chosen.baseline) == (LAYERS, None)
+def test_bert_score_uses_the_last_or_the_configured_layer(local_model: Path, settings: Any) -> None:
+    choice = choose_token_model()
+    assert choice is not None
+    assert (choice.layer, choice.baseline) == (LAYERS, None)
     settings.CONCORD_BERT_SCORE_LAYER, settings.CONCORD_BERT_SCORE_BASELINE = 2, "0.83"
-    chosen = choose_token_model()
-    assert chosen is not None
-    assert (chosen.layer, chosen.baseline) == (2, 0.83)
-    assert token_model(chosen).provenance["layer"] == 2
+    choice = choose_token_model()
+    assert choice is not None
+    assert (choice.layer, choice.baseline) == (2, 0.83)
+    assert token_model(choice).provenance["layer"] == 2
     settings.CONCORD_BERT_SCORE_LAYER = LAYERS + 1
-    with pytest.raises(DomainError) as refused:
+    with pytest.raises(DomainError) as error:
         choose_token_model()
-    assert refused.value.code == "no_such_layer"
+    assert error.value.code == "no_such_layer"
 
 
-def test_other_files_in_the_place_of_a_runs_model_are_refused(local: Path) -> None:
-    chosen = choose_token_model()
-    assert chosen is not None
-    tiny_model(local, seed=12)
-    with pytest.raises(DomainError) as refused:
-        token_model(chosen)
-    assert refused.value.code == "embedding_changed"
+def test_replaced_model_files_are_refused(local_model: Path) -> None:
+    choice = choose_token_model()
+    assert choice is not None
+    tiny_model(local_model, seed=12)
+    with pytest.raises(DomainError) as error:
+        token_model(choice)
+    assert error.value.code == "embedding_changed"

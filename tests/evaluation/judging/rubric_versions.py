@@ -1,5 +1,5 @@
-"""Every version of a shipped rubric there has been, with the hash of its content. Lines are added, never changed: a
-version that judged answers somewhere means that text for good."""
+"""Content hashes of all versions of the shipped rubrics. Add lines, never change them: stored scores refer to these
+versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions, answers and calls that the tests of this folder share."""
+"""Questions, answers and calls shared by the tests of judging."""
 
 from __future__ import annotations
 
@@ -33,70 +33,80 @@ def answer(
 
 
 def case(
-    asked: QuestionSpec | None = None,
-    given: AnswerSpec | None = None,
+    question_spec: QuestionSpec | None = None,
+    answer_spec: AnswerSpec | None = None,
     metrics: Sequence[str] = ALL,
     rubric: Rubric = EN,
     settings: RuleSettings | None = None,
 ) -> JudgeCase:
-    """The named metrics of the rubric's family before a judge."""
+    """A case with the named metrics of the rubric's family."""
     family = family_named(rubric.family)
     specs = tuple(spec for spec in family.produced_metrics if spec.name in metrics)
-    return JudgeCase(rubric, asked or question(), given or answer(), specs, settings or RuleSettings())
+    return JudgeCase(rubric, question_spec or question(), answer_spec or answer(), specs, settings or RuleSettings())
 
 
-def scoring(
-    asked: QuestionSpec | None = None,
-    given: AnswerSpec | None = None,
+def make_scores_request(
+    question_spec: QuestionSpec | None = None,
+    answer_spec: AnswerSpec | None = None,
     metrics: Sequence[str] = ALL,
     rubric: Rubric = EN,
 ) -> JudgeRequest:
-    """The request of a plain family for the scores of the named metrics."""
-    one = case(asked, given, metrics, rubric)
-    return scores_request(rubric, metrics, data_blocks(one.question, one.answer, declared_inputs(one)))
+    """The request for scores of the named metrics."""
+    judge_case = case(question_spec, answer_spec, metrics, rubric)
+    return scores_request(
+        rubric, metrics, data_blocks(judge_case.question, judge_case.answer, declared_inputs(judge_case))
+    )
 
 
 def call(
-    asked: QuestionSpec | None = None,
-    given: AnswerSpec | None = None,
+    question_spec: QuestionSpec | None = None,
+    answer_spec: AnswerSpec | None = None,
     metrics: Sequence[str] = ALL,
     rubric: Rubric = EN,
     **parameters: Any,
 ) -> JudgeCall:
     settings = {"temperature": 0, **parameters}
-    ask = scoring(asked, given, metrics, rubric)
-    return judge_call(rubric, asked or question(), given or answer(), ask, model="judge-1", parameters=settings)
+    request = make_scores_request(question_spec, answer_spec, metrics, rubric)
+    return judge_call(
+        rubric, question_spec or question(), answer_spec or answer(), request, model="judge-1", parameters=settings
+    )
 
 
-def delivered(raw: str) -> JudgeReply:
+def ok_reply(raw: str) -> JudgeReply:
     return JudgeReply(Outcome.OK, raw=raw)
 
 
-def heard(reply: JudgeReply, metrics: Sequence[str] = ALL) -> ParsedReply:
-    """What a reply to the plain family holds."""
-    return parse_reply(reply, scoring(metrics=metrics))
+def parse_scores_reply(reply: JudgeReply, metrics: Sequence[str] = ALL) -> ParsedReply:
+    """Parse a reply to a scores request."""
+    return parse_reply(reply, make_scores_request(metrics=metrics))
 
 
 def read_reply(reply: JudgeReply, rubric: Rubric = EN, metrics: Sequence[str] = ALL) -> dict[str, Result]:
-    """The results that a reply to the plain family gives."""
-    one = case(metrics=metrics, rubric=rubric)
-    return read_scores(one, parse_reply(reply, scoring(metrics=metrics, rubric=rubric)))
+    """Results by metric from a reply to a scores request."""
+    judge_case = case(metrics=metrics, rubric=rubric)
+    return read_scores(judge_case, parse_reply(reply, make_scores_request(metrics=metrics, rubric=rubric)))
 
 
-def talked(one: JudgeCase, *replies: JudgeReply) -> tuple[list[JudgeRequest], dict[str, Result]]:
-    """What a family asks about a case when it hears these replies in turn, and its results at the end."""
-    talk, asks, left = JudgeDialog(family_named(one.rubric.family).judge(one)), [], list(replies)
-    while talk.request is not None:
-        asks.append(talk.request)
-        talk.advance(parse_reply(left.pop(0), talk.request))
-    assert not left
-    return asks, talk.results
+def run_dialog(judge_case: JudgeCase, *replies: JudgeReply) -> tuple[list[JudgeRequest], dict[str, Result]]:
+    """Run a family on a case with scripted replies; return its requests and results."""
+    dialog, requests, remaining_replies = (
+        JudgeDialog(family_named(judge_case.rubric.family).judge(judge_case)),
+        [],
+        list(replies),
+    )
+    while dialog.request is not None:
+        requests.append(dialog.request)
+        dialog.advance(parse_reply(remaining_replies.pop(0), dialog.request))
+    assert not remaining_replies
+    return requests, dialog.results
 
 
-def by_baseline(one: JudgeCase) -> dict[str, Result]:
-    """The results of a case before the offline baseline."""
-    talk = JudgeDialog(family_named(one.rubric.family).judge(one))
-    while talk.request is not None:
-        made = judge_call(one.rubric, one.question, one.answer, talk.request, model="baseline", parameters={})
-        talk.advance(parse_reply(judge_offline(made), talk.request))
-    return talk.results
+def run_baseline(judge_case: JudgeCase) -> dict[str, Result]:
+    """Results of the offline baseline by metric."""
+    dialog = JudgeDialog(family_named(judge_case.rubric.family).judge(judge_case))
+    while dialog.request is not None:
+        baseline_call = judge_call(
+            judge_case.rubric, judge_case.question, judge_case.answer, dialog.request, model="baseline", parameters={}
+        )
+        dialog.advance(parse_reply(judge_offline(baseline_call), dialog.request))
+    return dialog.results

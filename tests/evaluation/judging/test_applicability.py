@@ -9,7 +9,7 @@ from tests.evaluation.judging.samples import ALL, answer, question
 SPECS = family_named("answer_quality").produced_metrics
 
 
-def test_all_apply_where_reference_and_contexts_are_there() -> None:
+def test_all_metrics_apply_with_reference_and_contexts() -> None:
     assert applicability(SPECS, question(), answer()).metrics == ALL
 
 
@@ -22,13 +22,13 @@ def test_without_reference_and_keywords_only_faithfulness_applies() -> None:
     }
 
 
-def test_expected_keywords_stand_in_for_a_missing_reference() -> None:
+def test_expected_keywords_replace_a_missing_reference() -> None:
     parts = applicability(SPECS, question(references=(), keywords=(("three",),)), answer())
     assert parts.metrics == ALL
 
 
 @pytest.mark.parametrize(("contexts", "applies"), [(None, False), ((), True), (("",), True)])
-def test_faithfulness_applies_to_a_system_that_retrieves_even_if_it_found_nothing(
+def test_faithfulness_applies_to_retrieving_systems_even_with_empty_retrieval(
     contexts: tuple[str, ...] | None, applies: bool
 ) -> None:
     parts = applicability(SPECS, question(), answer(contexts=contexts))

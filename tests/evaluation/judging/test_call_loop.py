@@ -1,4 +1,4 @@
-"""The call loop: what is made again, what ends a call, and what is recorded of each attempt."""
+"""The call loop: retries, stop conditions and records of attempts."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random.Random, "uniform", lambda _rng, low, _high: low)
 
 
-class Script:
-    """A pool whose replies are scripted; ``sent`` are the calls it got, ``most`` how many were out at once."""
+class ScriptedPool:
+    """A pool with scripted replies; ``sent_calls`` holds its calls, ``peak`` the most in flight at once."""
 
     def __init__(self, *replies: JudgeReply) -> None:
-        self.replies, self.waiting = list(replies), list[Hashable]()
-        self.sent, self.most = list[JudgeCall](), 0
+        self.replies, self.pending = list(replies), list[Hashable]()
+        self.sent_calls, self.peak = list[JudgeCall](), 0
 
     @property
     def outstanding(self) -> int:
-        return len(self.waiting)
+        return len(self.pending)
 
     def submit(self, calls: Iterable[tuple[Hashable, JudgeCall]]) -> None:
         for key, call in calls:
-            self.waiting.append(key)
-            self.sent.append(call)
-        self.most = max(self.most, len(self.waiting))
+            self.pending.append(key)
+            self.sent_calls.append(call)
+        self.peak = max(self.peak, len(self.pending))
 
     def collect(self, timeout: float) -> list[tuple[Hashable, JudgeReply]]:
-        return [(self.waiting.pop(0), self.replies.pop(0) if self.replies else JudgeReply(Outcome.OK, raw=GOOD))]
+        return [(self.pending.pop(0), self.replies.pop(0) if self.replies else JudgeReply(Outcome.OK, raw=GOOD))]
 
 
-def ends(script: Script, keys: int = 1, **how: Any) -> tuple[list[tuple[int, str]], CallLoop[int]]:
-    loop = CallLoop[int](calls=script, max_in_flight=how.pop("max_in_flight", 4), **how)
+def run_loop(script: ScriptedPool, keys: int = 1, **options: Any) -> tuple[list[tuple[int, str]], CallLoop[int]]:
+    loop = CallLoop[int](calls=script, max_in_flight=options.pop("max_in_flight", 4), **options)
     for key in range(keys):
         loop.add(key, sample_call(metrics=["correctness"]))
-    found = []
+    results = []
     while loop.active:
-        found += [(key, str(heard.outcome)) for key, heard in loop.step()]
-    return found, loop
+        results += [(key, str(parsed.outcome)) for key, parsed in loop.step()]
+    return results, loop
 
 
-def failing(*outcomes: Outcome, retry_after: float = 0.0) -> list[JudgeReply]:
+def failed_replies(*outcomes: Outcome, retry_after: float = 0.0) -> list[JudgeReply]:
     return [JudgeReply(outcome, retry_after=retry_after) for outcome in outcomes]
 
 
@@ -72,71 +72,73 @@ def failing(*outcomes: Outcome, retry_after: float = 0.0) -> list[JudgeReply]:
         ([Outcome.REFUSED], "refused", 1),
     ],
 )
-def test_a_call_is_made_again_after_what_passes(outcomes: list[Outcome], end: str, calls: int) -> None:
-    script = Script(*failing(*outcomes))
-    assert ends(script)[0] == [(0, end)]
-    assert len(script.sent) == calls
+def test_call_is_retried_after_transient_failures(outcomes: list[Outcome], end: str, calls: int) -> None:
+    script = ScriptedPool(*failed_replies(*outcomes))
+    assert run_loop(script)[0] == [(0, end)]
+    assert len(script.sent_calls) == calls
 
 
-def test_a_repair_asks_otherwise_and_a_retry_the_same() -> None:
-    for outcome, same in ((Outcome.PARSE, False), (Outcome.SERVER_ERROR, True)):
-        script = Script(*failing(outcome))
-        ends(script)
-        assert (script.sent[0].rendered == script.sent[1].rendered) is same
+def test_repair_changes_the_request_and_retry_does_not() -> None:
+    for outcome, expected in ((Outcome.PARSE, False), (Outcome.SERVER_ERROR, True)):
+        script = ScriptedPool(*failed_replies(outcome))
+        run_loop(script)
+        assert (script.sent_calls[0].rendered == script.sent_calls[1].rendered) is expected
 
 
-def test_no_more_than_asked_for_are_out_and_each_attempt_is_recorded() -> None:
+def test_calls_in_flight_are_limited_and_each_attempt_is_recorded() -> None:
     names, rows = count(100), list[tuple[Hashable, str]]()
 
-    def record(attempt: Hashable, _call: JudgeCall, _reply: JudgeReply, heard: ParsedReply) -> None:
-        rows.append((attempt, str(heard.outcome)))
+    def record(attempt: Hashable, _call: JudgeCall, _reply: JudgeReply, parsed: ParsedReply) -> None:
+        rows.append((attempt, str(parsed.outcome)))
 
-    script = Script(*failing(Outcome.SERVER_ERROR))
-    found, _ = ends(script, 5, max_in_flight=2, begin=lambda _: next(names), record=record)
-    assert (sorted(found), script.most) == ([(key, "ok") for key in range(5)], 2)
+    script = ScriptedPool(*failed_replies(Outcome.SERVER_ERROR))
+    results, _ = run_loop(script, 5, max_in_flight=2, begin=lambda _: next(names), record=record)
+    assert (sorted(results), script.peak) == ([(key, "ok") for key in range(5)], 2)
     assert rows[0] == (100, "server_error")
     assert {attempt for attempt, _ in rows} == {100, 101, 102, 103, 104, 105}
 
 
-def test_tries_that_were_made_before_count() -> None:
-    for before, most, calls in (([], 3, 3), ([Outcome.SERVER_ERROR], 3, 2), ([Outcome.SERVER_ERROR] * 2, 3, 1)):
-        script = Script(*failing(*[Outcome.SERVER_ERROR] * 5))
-        loop = CallLoop[int](calls=script, max_in_flight=1, max_tries=most)
-        loop.add(0, sample_call(metrics=["correctness"]), before)
+def test_earlier_attempts_count() -> None:
+    for earlier, limit, calls in (([], 3, 3), ([Outcome.SERVER_ERROR], 3, 2), ([Outcome.SERVER_ERROR] * 2, 3, 1)):
+        script = ScriptedPool(*failed_replies(*[Outcome.SERVER_ERROR] * 5))
+        loop = CallLoop[int](calls=script, max_in_flight=1, max_tries=limit)
+        loop.add(0, sample_call(metrics=["correctness"]), earlier)
         while loop.active:
             loop.step()
-        assert len(script.sent) == calls
+        assert len(script.sent_calls) == calls
 
 
 @pytest.mark.parametrize("outcome", [Outcome.UNAUTHORISED, Outcome.NO_CREDIT, Outcome.BLOCKED])
-def test_nothing_more_is_sent_once_a_person_has_to_act(outcome: Outcome) -> None:
-    script = Script(JudgeReply(Outcome.OK, raw=GOOD), *failing(outcome))
-    found, loop = ends(script, 9, max_in_flight=3)
+def test_blocking_outcome_stops_sending(outcome: Outcome) -> None:
+    script = ScriptedPool(JudgeReply(Outcome.OK, raw=GOOD), *failed_replies(outcome))
+    results, loop = run_loop(script, 9, max_in_flight=3)
     assert loop.blocked_reason == str(outcome)
-    assert [end for _, end in found].count("ok") == len(found) < 9
-    assert len(script.sent) < 9
+    assert [end for _, end in results].count("ok") == len(results) < 9
+    assert len(script.sent_calls) < 9
 
 
-def test_what_is_out_is_heard_when_no_more_is_wanted() -> None:
+def test_calls_in_flight_are_collected_after_a_stop() -> None:
     answers = iter([True, True, False])
-    found, _ = ends(Script(), 5, may_continue=lambda: next(answers, False))
-    assert found == [(0, "ok"), (1, "ok")]
+    results, _ = run_loop(ScriptedPool(), 5, may_continue=lambda: next(answers, False))
+    assert results == [(0, "ok"), (1, "ok")]
 
 
-def test_a_long_rest_ends_a_call_that_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ends(Script(*failing(Outcome.RATE_LIMITED, retry_after=600.0)), may_defer=False)[0] == [(0, "rate_limited")]
+def test_long_retry_after_ends_a_call_that_may_not_be_deferred(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_loop(ScriptedPool(*failed_replies(Outcome.RATE_LIMITED, retry_after=600.0)), may_defer=False)[0] == [
+        (0, "rate_limited")
+    ]
     monkeypatch.setattr(call_loop, "WAIT_SECONDS", 0.001)
-    loop = CallLoop[int](calls=Script(*failing(Outcome.RATE_LIMITED, retry_after=600.0)), max_in_flight=1)
+    loop = CallLoop[int](calls=ScriptedPool(*failed_replies(Outcome.RATE_LIMITED, retry_after=600.0)), max_in_flight=1)
     loop.add(0, sample_call(metrics=["correctness"]))
     assert [loop.step() for _ in range(3)] == [[], [], []]
     assert loop.active
 
 
-def test_attempts_that_were_not_sent_are_recorded_so() -> None:
+def test_discarded_attempts_are_recorded_as_not_sent() -> None:
     rows = []
-    script = Script()
+    script = ScriptedPool()
     loop = CallLoop[int](
-        calls=script, max_in_flight=2, record=lambda attempt, *rest: rows.append((attempt, rest[-1].outcome))
+        calls=script, max_in_flight=2, record=lambda attempt, *arguments: rows.append((attempt, arguments[-1].outcome))
     )
     loop.add(7, sample_call(metrics=["correctness"]))
     loop._send()

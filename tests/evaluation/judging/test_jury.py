@@ -1,4 +1,4 @@
-"""A jury's value by hand, and when it has none."""
+"""Jury values by hand, and the cases without a value."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from evaluation.core.samples import Result, Status
 from evaluation.judging.formulas import JuryRule, jury_result
 
 
-def members(*said: float | str | None) -> dict[str, Result]:
-    """Numbers, classes, and ``None`` for a failure."""
+def members(*values: float | str | None) -> dict[str, Result]:
+    """Member results from numbers, classes, and ``None`` for a failure."""
     results = [
         Result.failed("parse") if v is None else Result.labelled(v) if isinstance(v, str) else Result.scored(v)
-        for v in said
+        for v in values
     ]
     return {f"judge-{n}@1": result for n, result in enumerate(results)}
 
 
 @pytest.mark.parametrize(
-    ("said", "rule", "value"),
+    ("values", "rule", "value"),
     [
         ([1, 2, 5], JuryRule.MEAN, 8 / 3),
         ([1, 2, 5], JuryRule.MEDIAN, 2),
@@ -29,23 +29,23 @@ def members(*said: float | str | None) -> dict[str, Result]:
         ([4, 5, None], JuryRule.MEAN, 4.5),  # two of three gave a value
     ],
 )
-def test_numbers_are_joined_by_the_rule(said: list[float | None], rule: JuryRule, value: float) -> None:
-    result = jury_result(members(*said), rule)
+def test_numbers_are_combined_by_the_rule(values: list[float | None], rule: JuryRule, value: float) -> None:
+    result = jury_result(members(*values), rule)
     assert result.value == pytest.approx(value)
     assert result.detail["rule"] == rule
-    assert set(result.detail["members"]) == set(members(*said))
+    assert set(result.detail["members"]) == set(members(*values))
 
 
-def test_the_spread_is_that_of_the_members() -> None:
+def test_spread_is_the_standard_deviation_of_members() -> None:
     assert jury_result(members(2, 4), JuryRule.MEAN).detail["spread"] == 1.0  # both are 1 from the mean 3
 
 
-def test_classes_are_decided_by_a_majority_whatever_the_rule() -> None:
+def test_classes_are_decided_by_majority_under_any_rule() -> None:
     assert jury_result(members("right", "right", "wrong"), JuryRule.MEAN).label == "right"
     assert jury_result(members("right", "wrong"), JuryRule.MEAN).reason == "jury_split"
 
 
-def test_without_a_majority_or_without_enough_values_it_fails_and_says_what_was_said() -> None:
+def test_jury_without_majority_or_enough_values_fails_with_member_values() -> None:
     split = jury_result(members(1, 2, 3), JuryRule.MAJORITY)
     assert (split.status, split.reason) == (Status.FAILED, "jury_split")
     assert split.detail["members"] == {"judge-0@1": 1, "judge-1@1": 2, "judge-2@1": 3}
@@ -58,22 +58,24 @@ def test_a_failed_member_counts_against_a_majority() -> None:
     assert jury_result(members(4, 4, None, 1), JuryRule.MAJORITY).reason == "jury_split"  # two of four
 
 
-def test_what_does_not_apply_to_most_members_does_not_apply_to_the_jury() -> None:
-    aside = Result.not_applicable("no_claims")
-    assert jury_result({"a": aside, "b": aside, "c": Result.scored(1)}, JuryRule.MEAN) == aside
-    assert jury_result({"a": aside, "b": Result.failed("parse")}, JuryRule.MEAN).reason == "jury_short"
+def test_jury_is_not_applicable_if_most_members_are() -> None:
+    not_applicable = Result.not_applicable("no_claims")
+    assert (
+        jury_result({"a": not_applicable, "b": not_applicable, "c": Result.scored(1)}, JuryRule.MEAN) == not_applicable
+    )
+    assert jury_result({"a": not_applicable, "b": Result.failed("parse")}, JuryRule.MEAN).reason == "jury_short"
 
 
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=9), st.sampled_from(JuryRule), st.randoms())
-def test_the_order_of_the_members_changes_nothing_and_the_value_stays_within_theirs(
-    said: list[int], rule: JuryRule, chance: object
+def test_jury_ignores_member_order_and_stays_within_member_values(
+    values: list[int], rule: JuryRule, chance: object
 ) -> None:
-    several = members(*said)
-    turned = dict(reversed(several.items()))
-    result = jury_result(several, rule)
+    results = members(*values)
+    reordered = dict(reversed(results.items()))
+    result = jury_result(results, rule)
     assert (result.status, result.value, result.reason) == (
-        (again := jury_result(turned, rule)).status,
-        again.value,
-        again.reason,
+        (reordered_result := jury_result(reordered, rule)).status,
+        reordered_result.value,
+        reordered_result.reason,
     )
-    assert result.value is None or min(said) <= result.value <= max(said)
+    assert result.value is None or min(values) <= result.value <= max(values)

@@ -40,15 +40,15 @@ def test_content_words_have_no_particles_stop_words_or_grouping_commas(text: str
     assert surfaces(text) == words
 
 
-def test_a_decomposed_text_has_the_same_words_as_a_composed_one() -> None:
+def test_content_words_ignore_unicode_decomposition() -> None:
     assert surfaces("\u1109\u1161\u11b7\u1109\u1165\u11bc") == surfaces("삼성")
 
 
-def test_coverage_is_the_mean_share_of_each_wanted_word() -> None:
-    wanted = content_words("삼성전자 배당 2024")
+def test_coverage_is_the_mean_share_of_each_required_word() -> None:
+    required = content_words("삼성전자 배당 2024")
     # 삼성전자 has the pairs 삼성, 성전, 전자; "삼성 전자" holds two of them: 2/3. 배당: 0. 2024: 1. Mean: 5/9.
-    assert coverage(wanted, content_words("삼성 전자, 2024")) == pytest.approx(5 / 9)
-    assert coverage(wanted, content_words("전자")) == 0  # a third of the pairs is chance
+    assert coverage(required, content_words("삼성 전자, 2024")) == pytest.approx(5 / 9)
+    assert coverage(required, content_words("전자")) == 0  # a third of the pairs is chance
     assert coverage((), content_words("x")) == 1.0
 
 
@@ -65,13 +65,13 @@ def test_faithfulness_is_the_mean_share_of_supported_words_over_the_sentences() 
     assert faithfulness(QuestionSpec(id="q", category="c", text="What grows?"), answer).share == pytest.approx(0.5)
 
 
-def test_a_point_is_named_from_four_fifths_of_its_words_on() -> None:
+def test_point_is_named_with_four_fifths_of_its_words() -> None:
     point = ["alpha beta gamma delta epsilon"]
     assert names_any(point, content_words("alpha beta gamma delta"))
     assert not names_any(point, content_words("alpha beta gamma"))
 
 
-def test_the_best_text_holds_most_of_the_words_and_none_is_best_without_any() -> None:
+def test_best_match_contains_most_words_and_is_none_without_any() -> None:
     words = content_words("oak elm")
     assert best_match(words, ["pine", "oak", "oak and elm"]) == 2
     assert best_match(words, ["oak", "elm"]) == 0
@@ -79,27 +79,27 @@ def test_the_best_text_holds_most_of_the_words_and_none_is_best_without_any() ->
     assert best_match(words, []) is None
 
 
-def test_what_supports_a_claim_is_quoted_as_the_sentence_that_holds_most_of_it() -> None:
-    found = word_support(
+def test_support_quotes_the_sentence_with_most_of_the_claim() -> None:
+    support = word_support(
         "The oak grows in Seoul.", ["Pines are green.", "It is old. The oak grows in Seoul since 1900."], ""
     )
-    assert (found.context, found.quote) == (1, "The oak grows in Seoul since 1900.")
-    assert (found.verdict, found.reason.en) == ("supported", "100% of its words are in the passages.")
+    assert (support.context, support.quote) == (1, "The oak grows in Seoul since 1900.")
+    assert (support.verdict, support.reason.en) == ("supported", "100% of its words are in the passages.")
 
 
 def test_numbers_are_the_words_in_digits() -> None:
     assert number_words(content_words("제15조에 따라 1,200원")) == {"15", "1200"}
 
 
-def test_source_marks_are_no_sentence_of_the_answer() -> None:
+def test_source_marks_are_not_sentences() -> None:
     assert sentences("연 3년이다. [출처: 학칙 제21조] Then more. [Source: a]") == ("연 3년이다.", "Then more.")
 
 
-def test_no_gap_is_left_where_a_source_mark_stood_and_the_quote_is_what_the_text_says() -> None:
+def test_source_marks_are_removed_without_gaps_and_quotes_stay_verbatim() -> None:
     text = "월세는 [1], [2] 매월\t말일에 냅니다 [3] . [4] The rent [5] (출처 6), 1 [7].5 is due[8]!"
-    found = quoted_sentences(text)
-    assert [sentence for sentence, _ in found] == ["월세는, 매월 말일에 냅니다.", "The rent, 1 .5 is due!"]
-    assert [quote for _, quote in found] == [text[: text.index(" [4]")], text[text.index("The") :]]
+    pairs = quoted_sentences(text)
+    assert [sentence for sentence, _ in pairs] == ["월세는, 매월 말일에 냅니다.", "The rent, 1 .5 is due!"]
+    assert [quote for _, quote in pairs] == [text[: text.index(" [4]")], text[text.index("The") :]]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_no_gap_is_left_where_a_source_mark_stood_and_the_quote_is_what_the_text
         "There is no information about it.",
     ],
 )
-def test_these_refuse(text: str) -> None:
+def test_refusals_are_recognized(text: str) -> None:
     assert is_refusal(text)
 
 
@@ -132,11 +132,11 @@ def test_these_refuse(text: str) -> None:
         "한도는 5년입니다. 기간은 3년입니다. 그 밖의 내용은 문서에 없습니다.",
     ],
 )
-def test_these_answer(text: str) -> None:
+def test_answers_are_not_refusals(text: str) -> None:
     assert not is_refusal(text)
 
 
-def test_a_statement_that_something_is_not_there_denies_without_refusing() -> None:
+def test_denial_of_existence_is_not_a_refusal() -> None:
     assert is_denial("그런 지점은 존재하지 않습니다.")
     assert is_denial("There is no such fund.")
     assert not is_denial("문제가 없습니다.")
@@ -145,6 +145,6 @@ def test_a_statement_that_something_is_not_there_denies_without_refusing() -> No
 
 
 @given(st.text())
-def test_no_text_stops_the_reading_of_words_and_refusals(text: str) -> None:
+def test_any_text_can_be_analyzed(text: str) -> None:
     assert 0.0 <= coverage(content_words(text), content_words(text[::-1])) <= 1.0
     assert isinstance(is_refusal(text) or is_denial(text) or contains_negation(text), bool)

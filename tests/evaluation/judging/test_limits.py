@@ -9,23 +9,23 @@ from hypothesis import strategies as st
 from evaluation.network.pacing import AdaptiveLimit, Rate
 
 
-def test_a_limit_begins_at_the_most_and_is_halved_by_a_complaint() -> None:
+def test_limit_starts_at_the_maximum_and_is_halved_by_rate_limiting() -> None:
     limit = AdaptiveLimit(32)
     assert limit.current == 32
     assert limit.on_rate_limited(sent_at=0.0, now=1.0)
     assert limit.current == 16
 
 
-def test_complaints_about_calls_sent_before_a_cut_are_one_complaint() -> None:
+def test_rate_limits_of_calls_sent_before_a_cut_count_once() -> None:
     limit = AdaptiveLimit(32)
-    told = [limit.on_rate_limited(sent_at=0.5, now=1.0 + i / 100) for i in range(32)]
-    assert told == [True, *[False] * 31]
+    reductions = [limit.on_rate_limited(sent_at=0.5, now=1.0 + i / 100) for i in range(32)]
+    assert reductions == [True, *[False] * 31]
     assert limit.current == 16
     assert limit.on_rate_limited(sent_at=1.0, now=2.0)
     assert limit.current == 8
 
 
-def test_a_round_of_good_calls_makes_one_more() -> None:
+def test_full_round_of_successes_raises_the_limit_by_one() -> None:
     limit = AdaptiveLimit(32)
     limit.on_rate_limited(0.0, 1.0)
     # from 16: each call adds 1/limit, so 16 calls add a little less than one, and the 17th completes it
@@ -34,7 +34,7 @@ def test_a_round_of_good_calls_makes_one_more() -> None:
     assert limit.current == 17
 
 
-def test_a_limit_comes_back_to_the_most_and_not_beyond() -> None:
+def test_limit_recovers_to_the_maximum() -> None:
     limit = AdaptiveLimit(4)
     limit.on_rate_limited(0.0, 1.0)
     for _ in range(100):
@@ -42,7 +42,7 @@ def test_a_limit_comes_back_to_the_most_and_not_beyond() -> None:
     assert limit.current == 4
 
 
-def test_complaints_never_stop_everything_but_no_place_does() -> None:
+def test_limit_is_at_least_1_unless_the_maximum_is_0() -> None:
     limit = AdaptiveLimit(2)
     for second in range(10):
         limit.on_rate_limited(sent_at=second, now=second)
@@ -51,7 +51,7 @@ def test_complaints_never_stop_everything_but_no_place_does() -> None:
     assert limit.current == 0
 
 
-def test_more_places_raise_a_limit_that_was_never_cut_and_leave_a_cut_one() -> None:
+def test_higher_maximum_raises_only_limits_that_were_never_cut() -> None:
     free, cut = AdaptiveLimit(8), AdaptiveLimit(8)
     cut.on_rate_limited(0.0, 1.0)
     free.maximum = cut.maximum = 16
@@ -59,7 +59,7 @@ def test_more_places_raise_a_limit_that_was_never_cut_and_leave_a_cut_one() -> N
 
 
 @given(st.lists(st.sampled_from(["good", "bad", "more", "less"]), max_size=200))
-def test_a_limit_stays_between_one_and_the_most(events: list[str]) -> None:
+def test_limit_stays_between_1_and_the_maximum(events: list[str]) -> None:
     limit = AdaptiveLimit(8)
     for now, event in enumerate(events):
         if event == "good":
@@ -80,7 +80,7 @@ def test_a_rate_allows_a_seconds_worth_at_once_and_then_evenly() -> None:
     assert rate.wait_seconds(1, 0.5) == 0
 
 
-def test_in_no_minute_is_more_used_than_the_rate_and_one_burst() -> None:
+def test_use_per_minute_is_at_most_the_rate_plus_one_burst() -> None:
     rate, now, used = Rate(60, now=0.0), 0.0, 0
     while now < 60:
         now += rate.wait_seconds(1, now)
@@ -89,7 +89,7 @@ def test_in_no_minute_is_more_used_than_the_rate_and_one_burst() -> None:
     assert used <= 60 + 1 + 1  # the burst of one, and the one at the minute's end
 
 
-def test_what_is_larger_than_a_burst_is_used_when_the_burst_is_there_and_waited_for_afterwards() -> None:
+def test_use_above_a_burst_starts_at_once_and_delays_later_use() -> None:
     rate = Rate(6000, now=0.0)  # a hundred a second
     assert rate.wait_seconds(500, 0.0) == 0
     rate.consume(500)
@@ -97,7 +97,7 @@ def test_what_is_larger_than_a_burst_is_used_when_the_burst_is_there_and_waited_
     assert rate.wait_seconds(1, 0.0) == pytest.approx(4.01)
 
 
-def test_what_was_not_used_is_given_back_up_to_the_burst() -> None:
+def test_unused_amount_is_returned_up_to_the_burst() -> None:
     rate = Rate(6000, now=0.0)
     rate.consume(100)
     rate.consume(-60)
@@ -107,7 +107,7 @@ def test_what_was_not_used_is_given_back_up_to_the_burst() -> None:
     assert rate.wait_seconds(100, 0.0) == 0
 
 
-def test_without_a_number_nothing_waits_and_a_rate_of_nothing_waits_always() -> None:
+def test_missing_rate_never_waits_and_rate_0_always_waits() -> None:
     assert Rate(None, 0.0).wait_seconds(10**9, 0.0) == 0
     assert Rate(0, 0.0).wait_seconds(1, 10.0) > 0
 

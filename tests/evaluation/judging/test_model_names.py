@@ -1,4 +1,4 @@
-"""What a model's name tells (C7, self-preference)."""
+"""Model families and equality of model names."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def test_the_family_is_read_from_the_name(name: str, family: str) -> None:
     assert model_family(name) == family
 
 
-def test_several_names_tell_several_families() -> None:
+def test_families_of_several_names() -> None:
     assert model_families(["gpt-4o", "solar-pro", "vector rag"]) == {"gpt", "solar"}
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered", "other"),
+    ("requested", "returned", "different"),
     [
         ("gpt-4o", "gpt-4o", False),
         ("gpt-4o", "gpt-4o-2024-08-06", False),
@@ -76,5 +76,5 @@ def test_several_names_tell_several_families() -> None:
         ("judge-1", "another-model", True),
     ],
 )
-def test_c7_a_dated_name_is_the_same_model_and_any_other_is_not(asked: str, answered: str, other: bool) -> None:
-    assert is_other_model(asked, answered) is other
+def test_dated_name_is_the_same_model_and_others_differ(requested: str, returned: str, different: bool) -> None:
+    assert is_other_model(requested, returned) is different

@@ -1,4 +1,4 @@
-"""Gates before the judge (J4): which answers are decided by rule, and which never are."""
+"""Checks before the judge: answers decided by rule."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from evaluation.judging.catalogue import families, family_named
 from evaluation.judging.prechecks import STOCK_PHRASES, SkipReason, rule_results, skip_reason
 from tests.evaluation.judging.samples import answer, question
 
-ASKED = "How long is leave?"
+QUESTION = "How long is leave?"
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "expected"),
     [
         ("", SkipReason.BLANK),
         (" \n\t", SkipReason.BLANK),
@@ -37,8 +37,8 @@ ASKED = "How long is leave?"
         ("답변은 다음과 같습니다.", SkipReason.STOCK),
     ],
 )
-def test_j4_an_answer_that_says_nothing_is_held_back(text: str, why: SkipReason) -> None:
-    assert skip_reason(question(ASKED), answer(text)) is why
+def test_empty_answer_is_not_sent_to_the_judge(text: str, expected: SkipReason) -> None:
+    assert skip_reason(question(QUESTION), answer(text)) is expected
 
 
 @pytest.mark.parametrize(
@@ -57,40 +57,40 @@ def test_j4_an_answer_that_says_nothing_is_held_back(text: str, why: SkipReason)
         "답변은 3년입니다.",
     ],
 )
-def test_an_answer_that_says_something_goes_to_the_judge(text: str) -> None:
-    assert skip_reason(question(ASKED), answer(text)) is None
+def test_answer_with_content_is_sent_to_the_judge(text: str) -> None:
+    assert skip_reason(question(QUESTION), answer(text)) is None
 
 
 @pytest.mark.parametrize("text", ["Solution", "How long is leave?", "z"])
-def test_an_expected_answer_is_never_held_back(text: str) -> None:
-    assert skip_reason(question(ASKED, references=("Something else.", text)), answer(text)) is None
-    assert skip_reason(question(ASKED, references=(), keywords=((text, "x y"),)), answer(text)) is None
+def test_expected_answer_is_always_sent_to_the_judge(text: str) -> None:
+    assert skip_reason(question(QUESTION, references=("Something else.", text)), answer(text)) is None
+    assert skip_reason(question(QUESTION, references=(), keywords=((text, "x y"),)), answer(text)) is None
 
 
-def test_a_single_character_that_the_reference_names_goes_to_the_judge() -> None:
-    assert skip_reason(question(ASKED, references=("Choice B is right.",)), answer("b")) is None
-    assert skip_reason(question(ASKED, references=()), answer("z")) is None  # nothing to compare it with
+def test_single_character_from_the_reference_is_sent_to_the_judge() -> None:
+    assert skip_reason(question(QUESTION, references=("Choice B is right.",)), answer("b")) is None
+    assert skip_reason(question(QUESTION, references=()), answer("z")) is None  # nothing to compare it with
 
 
 @given(st.sampled_from(STOCK_PHRASES), st.sampled_from(["", ":", ".", "\n", " !"]))
-def test_every_stock_phrase_is_held_back_whatever_mark_follows_it(phrase: str, mark: str) -> None:
-    assert skip_reason(question(ASKED), answer(phrase.upper() + mark)) in {SkipReason.STOCK, SkipReason.TOO_SHORT}
+def test_stock_phrase_is_not_sent_with_any_punctuation(phrase: str, mark: str) -> None:
+    assert skip_reason(question(QUESTION), answer(phrase.upper() + mark)) in {SkipReason.STOCK, SkipReason.TOO_SHORT}
 
 
 @given(st.text(), st.text())
-def test_any_text_is_told_apart_without_an_error(asked: str, text: str) -> None:
-    skip_reason(question(asked), AnswerSpec(text))
+def test_any_text_can_be_checked(question_text: str, text: str) -> None:
+    skip_reason(question(question_text), AnswerSpec(text))
 
 
 @pytest.mark.parametrize("family", families())
-def test_what_an_answer_that_says_nothing_gets_is_the_worst_and_says_why(family: str) -> None:
-    found = family_named(family)
-    results = rule_results(found, found.produced_metrics, question(ASKED), answer("Solution:"), "en")
-    if found.floor is None:
+def test_empty_answer_gets_the_lowest_value_with_a_reason(family: str) -> None:
+    judge_family = family_named(family)
+    results = rule_results(judge_family, judge_family.produced_metrics, question(QUESTION), answer("Solution:"), "en")
+    if judge_family.floor is None:
         assert results == {}
         return
-    assert results.keys() == {spec.name for spec in found.produced_metrics}
-    for spec in found.produced_metrics:
+    assert results.keys() == {spec.name for spec in judge_family.produced_metrics}
+    for spec in judge_family.produced_metrics:
         result = results[spec.name]
         assert result.detail["gate"] == "stock"
         if result.status is Status.SCORED and result.label is None:
@@ -98,6 +98,6 @@ def test_what_an_answer_that_says_nothing_gets_is_the_worst_and_says_why(family:
             assert result.reason.startswith("Decided by rule")
 
 
-def test_families_that_do_not_judge_the_answer_send_every_one() -> None:
-    sent = {name for name in families() if family_named(name).floor is None}
-    assert sent == {"passages", "statements", "proposals", "negative_questions"}
+def test_families_without_a_floor_send_every_answer() -> None:
+    without_floor = {name for name in families() if family_named(name).floor is None}
+    assert without_floor == {"passages", "statements", "proposals", "negative_questions"}

@@ -31,7 +31,7 @@ def test_cached_input_has_its_own_price() -> None:
     assert call_cost("m", reply(), on=MARCH, table=TABLE) == Decimal("0.00024")
 
 
-def test_the_price_of_the_day_counts_and_all_input_costs_the_same_where_there_is_no_price_for_cached() -> None:
+def test_price_of_the_day_applies_to_cached_input_without_its_own_price() -> None:
     # (1000 x 0.10 + 200 x 0.40) / 10^6 = 180 / 10^6 = 0.00018, whether or not the server tells what was cached
     assert call_cost("m", reply(), on=JULY, table=TABLE) == Decimal("0.00018")
     assert call_cost("m", reply(tokens_cached=None), on=JULY, table=TABLE) == Decimal("0.00018")
@@ -42,43 +42,43 @@ def test_an_unknown_count_makes_the_cost_unknown_and_never_zero(missing: str) ->
     assert call_cost("m", reply(**{missing: None}), on=MARCH, table=TABLE) is None
 
 
-def test_no_price_on_the_day_or_for_the_model_is_unknown() -> None:
+def test_cost_is_unknown_without_a_price_for_day_and_model() -> None:
     assert call_cost("m", reply(), on=date(2025, 12, 31), table=TABLE) is None
     assert call_cost("other", reply(), on=JULY, table=TABLE) is None
     assert call_cost("m", reply()) is None  # no price is shipped
 
 
-def test_the_model_that_answered_decides_where_it_has_a_price() -> None:
+def test_price_of_the_returned_model_takes_precedence() -> None:
     dear = PriceTable([*TABLE._prices, Price(model="m-large", since=MARCH, input=Decimal(1), output=Decimal(1))])
-    answered = JudgeReply(Outcome.OK, tokens_in=1000, tokens_out=0, model_returned="m-large")
-    assert call_cost("m", answered, on=JULY, table=dear) == Decimal("0.001")
+    priced = JudgeReply(Outcome.OK, tokens_in=1000, tokens_out=0, model_returned="m-large")
+    assert call_cost("m", priced, on=JULY, table=dear) == Decimal("0.001")
     unpriced = JudgeReply(Outcome.OK, tokens_in=1000, tokens_out=0, model_returned="m-2026-05-05")
     assert call_cost("m", unpriced, on=JULY, table=dear) == Decimal("0.0001")
 
 
-def test_what_was_never_sent_costs_nothing_and_a_timeout_costs_nobody_knows_what() -> None:
+def test_unsent_call_costs_0_and_timeout_cost_is_unknown() -> None:
     assert call_cost("m", JudgeReply(Outcome.BLOCKED), on=JULY, table=TABLE) == 0
     assert call_cost("m", JudgeReply(Outcome.TIMEOUT), on=JULY, table=TABLE) is None
 
 
-def test_a_price_file_is_read_exactly_and_refused_with_the_field_that_is_wrong(tmp_path: Path) -> None:
+def test_price_file_is_exact_and_errors_name_the_field(tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text('prices: [{model: m, since: 2026-01-01, input: "0.1", output: "0.3"}]', "utf-8")
     price = read_prices(file).price("m", JULY)
     assert price is not None
     assert price.input + price.output == Decimal("0.4")
     file.write_text("prices: [{model: m, since: 2026-01-01, input: -1, output: .nan}]", "utf-8")
-    with pytest.raises(InvalidFile) as refused:
+    with pytest.raises(InvalidFile) as error:
         read_prices(file)
-    assert [p.field for p in refused.value.problems] == ["prices.0.input", "prices.0.output"]
+    assert [p.field for p in error.value.problems] == ["prices.0.input", "prices.0.output"]
     file.write_text("prices: [", "utf-8")
     with pytest.raises(InvalidFile):
         read_prices(file)
 
 
-def test_a_call_in_a_batch_costs_the_part_that_the_table_names_else_nobody_knows() -> None:
-    half = Price(model="h", since=date(2026, 1, 1), input=Decimal(1), output=Decimal(2), batch=Decimal("0.5"))
-    table = PriceTable([half, half.model_copy(update={"model": "w", "batch": None})])
+def test_batch_call_costs_the_listed_fraction_or_is_unknown() -> None:
+    batch_price = Price(model="h", since=date(2026, 1, 1), input=Decimal(1), output=Decimal(2), batch=Decimal("0.5"))
+    table = PriceTable([batch_price, batch_price.model_copy(update={"model": "w", "batch": None})])
     # (1000 x 1 + 200 x 2) / 10^6 = 0.0014, half of it 0.0007
     assert call_cost("h", replace(reply(), batch=True), on=JULY, table=table) == Decimal("0.0007")
     assert call_cost("h", reply(), on=JULY, table=table) == Decimal("0.0014")

@@ -7,10 +7,10 @@ TEXT = (
 )
 
 
-def test_code_headings_and_the_heads_and_rules_of_tables_make_no_claims() -> None:
+def test_code_headings_and_table_headers_are_not_prose() -> None:
     assert [line for line in prose(TEXT).splitlines() if line] == ["Paid monthly.", "| 월세 | 500,000 |", "- a list"]
 
 
-def test_an_open_fence_takes_all_that_follows_and_plain_text_stays_as_it_is() -> None:
+def test_open_fence_removes_the_rest_and_plain_text_is_unchanged() -> None:
     assert prose("One.\r\n```\ncode") == "One.\r\n\n\n"
     assert prose("One.\r\nTwo | three.") == "One.\r\nTwo | three."

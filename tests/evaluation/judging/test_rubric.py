@@ -13,28 +13,28 @@ from tests.evaluation.judging.rubric_versions import VERSIONS
 from tests.evaluation.judging.samples import EN, KO
 
 
-def yaml_of(rubric_file: str) -> str:
+def rubric_yaml(rubric_file: str) -> str:
     return (SHIPPED_DIRECTORY / rubric_file).read_text("utf-8")
 
 
 def test_each_family_ships_a_rubric_in_both_languages_with_exactly_its_metrics() -> None:
-    shipped, wanted = {}, {}
+    shipped, expected = {}, {}
     for family, language in product(families(), ("ko", "en")):
         rubric, metrics = shipped_rubric(family, language), family_named(family).metrics
         shipped[family, language] = [(name, rubric.metric(name).read_scale()) for name in rubric.names]
-        wanted[family, language] = [(spec.name, spec.scale) for spec in metrics]
-    assert shipped == wanted
+        expected[family, language] = [(spec.name, spec.scale) for spec in metrics]
+    assert shipped == expected
 
 
 def test_level_texts_are_short_enough_for_the_review_screen_and_differ() -> None:
-    wrong = []
+    problems = []
     for rubric in shipped_rubrics():
         for metric in rubric.metrics:
             texts = [anchor.text for anchor in (*metric.levels, *metric.labels)]
             unfit = [text for text in texts if len(text) > 70 or texts.count(text) > 1]
             if unfit or not texts:
-                wrong.append((rubric.family, rubric.language, metric.name, unfit))
-    assert wrong == []
+                problems.append((rubric.family, rubric.language, metric.name, unfit))
+    assert problems == []
 
 
 def test_the_texts_of_a_rubric_are_in_its_own_language() -> None:
@@ -45,8 +45,8 @@ def test_the_texts_of_a_rubric_are_in_its_own_language() -> None:
     assert not hangul(EN.text + EN.closing + EN.repair)
 
 
-def test_a_changed_word_changes_the_content_hash_and_a_copy_does_not() -> None:
-    text = yaml_of("answer_quality.en.yaml")
+def test_content_hash_changes_with_the_text() -> None:
+    text = rubric_yaml("answer_quality.en.yaml")
     assert parse_rubric(text).content_hash == EN.content_hash
     assert parse_rubric(text.replace("nothing is wrong", "nothing at all is wrong")).content_hash != EN.content_hash
 
@@ -56,44 +56,44 @@ def test_a_rubric_survives_storage_as_json() -> None:
     assert Rubric.model_validate(stored) == KO
 
 
-def test_a_rubric_with_a_level_left_out_is_refused_and_the_metric_is_named() -> None:
-    text = yaml_of("answer_quality.en.yaml").replace(
+def test_rubric_with_a_missing_level_is_refused_naming_the_metric() -> None:
+    text = rubric_yaml("answer_quality.en.yaml").replace(
         '      - {value: 3, text: "The support of some claims is unclear"}\n', ""
     )
-    with pytest.raises(InvalidFile) as refused:
+    with pytest.raises(InvalidFile) as error:
         parse_rubric(text, file="mine.yaml")
-    assert [(p.code, p.file, p.field) for p in refused.value.problems] == [("rubric_invalid", "mine.yaml", "metrics.1")]
-    assert "faithfulness" in refused.value.problems[0].params["error"]
+    assert [(p.code, p.file, p.field) for p in error.value.problems] == [("rubric_invalid", "mine.yaml", "metrics.1")]
+    assert "faithfulness" in error.value.problems[0].params["error"]
 
 
 @pytest.mark.parametrize("text", ["a: [", "- not a rubric", "", "family: x", "!!python/object/apply:os.system [ls]"])
-def test_what_is_no_rubric_is_refused_as_a_problem(text: str) -> None:
+def test_invalid_rubric_file_is_refused(text: str) -> None:
     with pytest.raises(InvalidFile):
         parse_rubric(text)
 
 
-@pytest.mark.parametrize("told", ['"3"', "true"])
-def test_a_level_is_a_number_as_it_is_written(told: str) -> None:
-    text = yaml_of("answer_quality.en.yaml").replace(
-        '{value: 3, text: "The support of some', f'{{value: {told}, text: "The support of some'
+@pytest.mark.parametrize("yaml_value", ['"3"', "true"])
+def test_level_must_be_a_yaml_number(yaml_value: str) -> None:
+    text = rubric_yaml("answer_quality.en.yaml").replace(
+        '{value: 3, text: "The support of some', f'{{value: {yaml_value}, text: "The support of some'
     )
-    with pytest.raises(InvalidFile) as refused:
+    with pytest.raises(InvalidFile) as error:
         parse_rubric(text, file="mine.yaml")
-    assert {one.field for one in refused.value.problems} == {
+    assert {problem.field for problem in error.value.problems} == {
         "metrics.1.levels.2.value.int",
         "metrics.1.levels.2.value.float",
     }
 
 
-def test_where_yaml_breaks_off_is_told() -> None:
-    with pytest.raises(InvalidFile) as refused:
+def test_yaml_error_names_its_line() -> None:
+    with pytest.raises(InvalidFile) as error:
         parse_rubric("a: [", file="mine.yaml")
-    (problem,) = refused.value.problems
+    (problem,) = error.value.problems
     assert (problem.code, problem.file, problem.line) == ("rubric_not_yaml", "mine.yaml", 2)
     assert problem.params["error"] == "while parsing a flow node, did not find expected node content"
 
 
-def test_the_reply_schema_asks_for_the_reason_before_the_score_of_the_wanted_metrics_only() -> None:
+def test_reply_schema_has_reason_then_score_for_requested_metrics() -> None:
     schema = scores_request(EN, ["faithfulness"], {}).schema
     verdict = schema["properties"]["faithfulness"]
     assert schema["required"] == ["faithfulness"]
@@ -102,29 +102,29 @@ def test_the_reply_schema_asks_for_the_reason_before_the_score_of_the_wanted_met
     assert schema["additionalProperties"] is verdict["additionalProperties"] is False
 
 
-def test_the_system_text_anchors_every_level_of_the_wanted_metrics_and_no_other() -> None:
+def test_system_text_contains_only_levels_of_requested_metrics() -> None:
     text = EN.system_text(["correctness"])
     assert all(f"{level.value}: {level.text}" in text for level in EN.metric("correctness").levels)
     assert EN.metric("faithfulness").levels[0].text not in text
 
 
-def test_the_catalogue_knows_the_family_of_a_metric_and_names_near_ones() -> None:
+def test_catalogue_finds_the_family_and_suggests_similar_names() -> None:
     assert {"correctness", "faithfulness", "completeness"} <= {spec.name for spec in judge_metrics()}
     assert judge_metric("faithfulness").rubric_family == "answer_quality"
     with pytest.raises(UnknownName, match="did you mean correctness"):
         judge_metric("corectness")
 
 
-def test_a_shipped_text_changes_with_its_version_alone() -> None:
-    """Two installations that say answer_quality@1 mean the same text."""
+def test_shipped_rubric_changes_only_with_its_version() -> None:
+    """The version identifies the text on all installations."""
     shipped = [parse_rubric(path.read_text("utf-8")) for path in sorted(SHIPPED_DIRECTORY.glob("*.yaml"))]
     changed = [
-        f"{one.family}.{one.language} version {one.version}: {one.content_hash}"
-        for one in shipped
-        if VERSIONS.get((one.family, one.language, one.version)) != one.content_hash
+        f"{rubric.family}.{rubric.language} version {rubric.version}: {rubric.content_hash}"
+        for rubric in shipped
+        if VERSIONS.get((rubric.family, rubric.language, rubric.version)) != rubric.content_hash
     ]
     assert changed == [], (
         "give a changed text the next version and add that line to rubric_versions.py (CONTRIBUTING.md)"
     )
     newest = {(family, language): version for family, language, version in sorted(VERSIONS)}
-    assert {(one.family, one.language): one.version for one in shipped} == newest
+    assert {(rubric.family, rubric.language): rubric.version for rubric in shipped} == newest

@@ -1,4 +1,4 @@
-"""The four ways of asking over real sockets: different requests, one strict reading."""
+"""The four response formats over real sockets: different requests, one strict parser."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ from tests.evaluation.judging.samples import ALL, call
 from tests.judge_server import JudgeServer, actions
 
 VERDICT = '{"correctness": {"reason": "r", "score": 4}}'
-WHOLE = '{"correctness": {"reason": "a", "score": 4}, "faithfulness": {"reason": "b", "score": 5}}'
+COMPLETE_VERDICT = '{"correctness": {"reason": "a", "score": 4}, "faithfulness": {"reason": "b", "score": 5}}'
 
 
-def asked(server: JudgeServer, rung: ResponseFormat) -> tuple[JudgeReply, ParsedReply]:
-    async def one() -> JudgeReply:
+def call_judge(server: JudgeServer, response_format: ResponseFormat) -> tuple[JudgeReply, ParsedReply]:
+    async def send_request() -> JudgeReply:
         async with OpenAIJudge(base_url=server.base_url, allowed_origins=[server.origin]) as client:
-            return await client.call(replace(call(), response_format=rung))
+            return await client.call(replace(call(), response_format=response_format))
 
-    reply = asyncio.run(one())
-    return reply, parse_reply(reply, call().judge_request, rung)
+    reply = asyncio.run(send_request())
+    return reply, parse_reply(reply, call().judge_request, response_format)
 
 
-@pytest.mark.parametrize("rung", list(ResponseFormat))
-def test_every_rung_gets_a_verdict_that_reads(judge_server: JudgeServer, rung: ResponseFormat) -> None:
-    _, heard = asked(judge_server, rung)
-    assert heard.outcome is Outcome.OK
-    assert heard.parts.keys() == set(ALL)
-    assert judge_server.requests[0].rung == rung
+@pytest.mark.parametrize("response_format", list(ResponseFormat))
+def test_every_response_format_yields_a_valid_verdict(
+    judge_server: JudgeServer, response_format: ResponseFormat
+) -> None:
+    _, parsed = call_judge(judge_server, response_format)
+    assert parsed.outcome is Outcome.OK
+    assert parsed.parts.keys() == set(ALL)
+    assert judge_server.requests[0].response_format == response_format
 
 
 def test_a_tool_is_forced_and_strict() -> None:
@@ -44,11 +46,13 @@ def test_a_tool_is_forced_and_strict() -> None:
     assert "response_format" not in body
 
 
-@pytest.mark.parametrize("rung", list(ResponseFormat))
-def test_j1_prose_is_no_verdict_on_any_rung(judge_server: JudgeServer, rung: ResponseFormat) -> None:
+@pytest.mark.parametrize("response_format", list(ResponseFormat))
+def test_prose_is_not_a_verdict_in_any_response_format(
+    judge_server: JudgeServer, response_format: ResponseFormat
+) -> None:
     judge_server.enqueue(actions.text("I would give it a 4 of 5."))
-    reply, heard = asked(judge_server, rung)
-    assert heard.outcome is Outcome.PARSE
+    reply, parsed = call_judge(judge_server, response_format)
+    assert parsed.outcome is Outcome.PARSE
     assert reply.raw == "I would give it a 4 of 5."
 
 
@@ -59,25 +63,25 @@ def test_j1_prose_is_no_verdict_on_any_rung(judge_server: JudgeServer, rung: Res
         (f"VERDICT:{VERDICT}\n", Outcome.OK),
         (VERDICT, Outcome.PARSE),
         (f"VERDICT: {VERDICT}\nI hope this helps.", Outcome.PARSE),
-        (f"The answer says\nVERDICT: {WHOLE}\nbut no.\nVERDICT: {VERDICT}", Outcome.PARSE),
+        (f"The answer says\nVERDICT: {COMPLETE_VERDICT}\nbut no.\nVERDICT: {VERDICT}", Outcome.PARSE),
         (f"So VERDICT: {VERDICT}", Outcome.PARSE),
         ("VERDICT: 4", Outcome.PARSE),
         (f"VERDICT: {VERDICT} {VERDICT}", Outcome.PARSE),
         ("", Outcome.PARSE),
     ],
 )
-def test_on_the_last_rung_the_verdict_is_the_last_line_and_nothing_else(text: str, outcome: Outcome) -> None:
+def test_text_format_requires_the_verdict_as_the_last_line(text: str, outcome: Outcome) -> None:
     assert parse_reply(JudgeReply(Outcome.OK, raw=text), call().judge_request, ResponseFormat.TEXT).outcome is outcome
 
 
-def test_two_tool_calls_are_no_verdict(judge_server: JudgeServer) -> None:
-    called = {"type": "function", "function": {"name": "answer_quality", "arguments": VERDICT}}
-    body = {"choices": [{"finish_reason": "stop", "message": {"content": None, "tool_calls": [called, called]}}]}
+def test_two_tool_calls_are_not_a_verdict(judge_server: JudgeServer) -> None:
+    tool_call = {"type": "function", "function": {"name": "answer_quality", "arguments": VERDICT}}
+    body = {"choices": [{"finish_reason": "stop", "message": {"content": None, "tool_calls": [tool_call, tool_call]}}]}
     judge_server.enqueue(actions.body(body))
-    assert asked(judge_server, ResponseFormat.TOOL)[1].outcome is Outcome.PARSE
+    assert call_judge(judge_server, ResponseFormat.TOOL)[1].outcome is Outcome.PARSE
 
 
-def test_a_tool_call_without_arguments_is_no_verdict(judge_server: JudgeServer) -> None:
+def test_tool_call_without_arguments_is_not_a_verdict(judge_server: JudgeServer) -> None:
     body = {"choices": [{"finish_reason": "stop", "message": {"content": VERDICT, "tool_calls": [{"function": 5}]}}]}
     judge_server.enqueue(actions.body(body))
-    assert asked(judge_server, ResponseFormat.TOOL)[1].outcome is Outcome.PARSE
+    assert call_judge(judge_server, ResponseFormat.TOOL)[1].outcome is Outcome.PARSE

@@ -22,14 +22,14 @@ from evaluation.judging.rubric import (
     list_schema,
     object_schema,
 )
-from tests.evaluation.judging.families.scripted import before
-from tests.evaluation.judging.samples import answer, delivered, question
+from tests.evaluation.judging.families.scripted import make_case
+from tests.evaluation.judging.samples import answer, ok_reply, question
 
 OBJECT = object_schema({"reason": TEXT, "score": integer_schema([1, 2])})
 
 
 @pytest.mark.parametrize(
-    ("value", "schema", "fits"),
+    ("value", "schema", "expected"),
     [
         ({"reason": "r", "score": 1}, OBJECT, True),
         ({"reason": "r"}, OBJECT, False),
@@ -53,15 +53,15 @@ OBJECT = object_schema({"reason": TEXT, "score": integer_schema([1, 2])})
         (None, {"type": "null"}, False),  # no schema of ours asks for it
     ],
 )
-def test_a_value_fits_its_shape_or_not(value: Any, schema: Any, fits: bool) -> None:
-    assert conforms(value, schema) is fits
+def test_value_conforms_to_schema(value: Any, schema: Any, expected: bool) -> None:
+    assert conforms(value, schema) is expected
 
 
-def members(schema: Any) -> set[str]:
-    """Every keyword used anywhere in a schema."""
+def schema_keywords(schema: Any) -> set[str]:
+    """All keywords used anywhere in a schema."""
     if isinstance(schema, dict):
         inner = schema.get("properties", {}).values() if "properties" in schema else [schema.get("items")]
-        return set(schema) | {word for part in inner for word in members(part)}
+        return set(schema) | {word for part in inner for word in schema_keywords(part)}
     return set()
 
 
@@ -69,14 +69,19 @@ NUGGETS = (Nugget(name="three years"), Nugget(name="a fee"))
 NEGATIVE = {"category": "negative", "check": "should_not_hallucinate"}
 
 
-def test_schemas_use_only_what_every_server_knows_and_leave_no_member_open() -> None:
-    known = {"type", "properties", "required", "additionalProperties", "items", "enum"}
-    wrong = []
+def test_schemas_use_only_widely_supported_keywords() -> None:
+    supported = {"type", "properties", "required", "additionalProperties", "items", "enum"}
+    failures = []
     for family in families():
-        ask = JudgeDialog(family_named(family).judge(before(family, question(nuggets=NUGGETS, **NEGATIVE)))).request
-        if ask and (members(ask.schema) - known or ask.schema["required"] != list(ask.schema["properties"])):
-            wrong.append((family, ask.schema))
-    assert wrong == []
+        request = JudgeDialog(
+            family_named(family).judge(make_case(family, question(nuggets=NUGGETS, **NEGATIVE)))
+        ).request
+        if request and (
+            schema_keywords(request.schema) - supported
+            or request.schema["required"] != list(request.schema["properties"])
+        ):
+            failures.append((family, request.schema))
+    assert failures == []
 
 
 json_values = st.recursive(
@@ -87,27 +92,29 @@ json_values = st.recursive(
 
 
 @given(st.sampled_from(families()), st.data())
-def test_whatever_a_judge_says_each_metric_gets_a_result_and_nothing_raises(family: str, data: st.DataObject) -> None:
-    case = before(family, question(nuggets=NUGGETS, **NEGATIVE), answer("Three years.", ["Three years.", "A fee."]))
-    talk = JudgeDialog(family_named(family).judge(case))
+def test_any_reply_yields_a_result_for_each_metric(family: str, data: st.DataObject) -> None:
+    case = make_case(family, question(nuggets=NUGGETS, **NEGATIVE), answer("Three years.", ["Three years.", "A fee."]))
+    dialog = JudgeDialog(family_named(family).judge(case))
     for _ in range(10):
-        if talk.request is None:
+        if dialog.request is None:
             break
-        parts = st.fixed_dictionaries({name: json_values | fitting(part) for name, part in shapes(talk.request)})
+        parts = st.fixed_dictionaries(
+            {name: json_values | matching_values(part) for name, part in reply_properties(dialog.request)}
+        )
         raw = data.draw(st.text(max_size=20) | parts.map(json.dumps))
-        talk.advance(parse_reply(delivered(raw), talk.request))
-    assert talk.request is None
-    assert set(talk.results) == {spec.name for spec in family_named(family).produced_metrics}
-    for result in talk.results.values():
+        dialog.advance(parse_reply(ok_reply(raw), dialog.request))
+    assert dialog.request is None
+    assert set(dialog.results) == {spec.name for spec in family_named(family).produced_metrics}
+    for result in dialog.results.values():
         assert result.status is Status.SCORED or result.reason
 
 
-def shapes(ask: Any) -> list[tuple[str, Any]]:
-    return list(ask.schema["properties"].items())
+def reply_properties(request: Any) -> list[tuple[str, Any]]:
+    return list(request.schema["properties"].items())
 
 
-def fitting(schema: Any) -> st.SearchStrategy[Any]:
-    """Values of the shape."""
+def matching_values(schema: Any) -> st.SearchStrategy[Any]:
+    """Strategy for values that match the schema."""
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     kinds: dict[str, st.SearchStrategy[Any]] = {
@@ -116,7 +123,7 @@ def fitting(schema: Any) -> st.SearchStrategy[Any]:
         "boolean": st.booleans(),
     }
     if schema["type"] == "array":
-        return st.lists(fitting(schema["items"]), max_size=3)
+        return st.lists(matching_values(schema["items"]), max_size=3)
     if schema["type"] == "object":
-        return st.fixed_dictionaries({name: fitting(part) for name, part in schema["properties"].items()})
+        return st.fixed_dictionaries({name: matching_values(part) for name, part in schema["properties"].items()})
     return kinds[schema["type"]]

@@ -1,4 +1,4 @@
-"""Whatever code the product raises or stores as a literal has a sentence whose parameters it gives."""
+"""Every literal code that the product raises or stores has a message with matching parameters."""
 
 from __future__ import annotations
 
@@ -26,48 +26,49 @@ SENTENCES = {
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
-def calls() -> Iterator[tuple[str, str, ast.Call, str]]:
-    """Place, kind, call and literal code of each call with one."""
+def coded_calls() -> Iterator[tuple[str, str, ast.Call, str]]:
+    """Place, kind, call and literal code of each call."""
     for package in ("contrib", "evaluation", "review"):
         for file in sorted((ROOT / package).rglob("*.py")):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and node.args and ast.unparse(node.func) in SENTENCES:
-                    for code in literals(node.args[0]):
+                    for code in literal_codes(node.args[0]):
                         yield f"{file.relative_to(ROOT)}:{node.lineno}", ast.unparse(node.func), node, code
 
 
-def literals(argument: ast.expr) -> list[str]:
-    """The codes a first argument may be: a literal, the literal head of a format string, both of a choice."""
+def literal_codes(argument: ast.expr) -> list[str]:
+    """The codes that a first argument can have: a literal, the head of an f-string, or both branches of a
+    conditional."""
     if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
         return [argument.value.partition(":")[0]]
     if isinstance(argument, ast.JoinedStr) and argument.values:
-        return literals(argument.values[0])
+        return literal_codes(argument.values[0])
     if isinstance(argument, ast.IfExp):
-        return literals(argument.body) + literals(argument.orelse)
+        return literal_codes(argument.body) + literal_codes(argument.orelse)
     return []
 
 
-def test_every_literal_code_has_a_sentence() -> None:
-    found = list(calls())
-    assert len(found) > 50
-    assert [f"{place} {kind}({code!r})" for place, kind, _, code in found if code not in SENTENCES[kind]] == []
+def test_every_literal_code_has_a_message() -> None:
+    found_calls = list(coded_calls())
+    assert len(found_calls) > 50
+    assert [f"{place} {kind}({code!r})" for place, kind, _, code in found_calls if code not in SENTENCES[kind]] == []
 
 
-def test_every_refusal_gives_the_parameters_of_its_sentence() -> None:
-    lacking = []
-    for place, kind, node, code in calls():
-        given = {keyword.arg for keyword in node.keywords}
-        if kind == "DomainError" and None not in given and code in REFUSALS:
+def test_every_refusal_passes_the_parameters_of_its_message() -> None:
+    problems = []
+    for place, kind, node, code in coded_calls():
+        passed = {keyword.arg for keyword in node.keywords}
+        if kind == "DomainError" and None not in passed and code in REFUSALS:
             needed = set(_PARAMETER.findall(str(REFUSALS[code])))
-            lacking += [f"{place} {code}: {sorted(needed - given)}"] if needed - given else []
-    assert lacking == []
+            problems += [f"{place} {code}: {sorted(needed - passed)}"] if needed - passed else []
+    assert problems == []
 
 
 @pytest.mark.parametrize(
     ("source", "expected"),
     [("f('a: b')", ["a"]), ("f(f'a: {b}')", ["a"]), ("f('a' if b else 'c')", ["a", "c"]), ("f(a)", [])],
 )
-def test_codes_are_found_in_every_form(source: str, expected: list[str]) -> None:
+def test_codes_are_extracted_from_every_expression_form(source: str, expected: list[str]) -> None:
     call = ast.parse(source, mode="eval").body
     assert isinstance(call, ast.Call)
-    assert literals(call.args[0]) == expected
+    assert literal_codes(call.args[0]) == expected

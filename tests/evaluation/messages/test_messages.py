@@ -1,4 +1,4 @@
-"""Sentences: every code has one, its parameters fit, and it says where."""
+"""Messages: every code has one, with matching parameters and a place."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ def english() -> object:
         yield
 
 
-def test_every_code_of_the_file_readers_has_a_sentence_with_its_parameters() -> None:
-    unsaid = sorted(PARAMETERS.keys() - problems.PROBLEM_MESSAGES.keys())
-    wrong = []
-    for code in PARAMETERS.keys() - set(unsaid):
-        unknown = set(_PARAMETER.findall(str(problems.PROBLEM_MESSAGES[code]))) - set(PARAMETERS[code])
-        if unknown or not explain(Problem(code, params=dict.fromkeys(PARAMETERS[code], 5))):
-            wrong.append((code, unknown))
-    assert (unsaid, wrong) == ([], [])
+def test_every_reader_code_has_a_message_with_its_parameters() -> None:
+    missing = sorted(PARAMETERS.keys() - problems.PROBLEM_MESSAGES.keys())
+    invalid = []
+    for code in PARAMETERS.keys() - set(missing):
+        unknown_parameters = set(_PARAMETER.findall(str(problems.PROBLEM_MESSAGES[code]))) - set(PARAMETERS[code])
+        if unknown_parameters or not explain(Problem(code, params=dict.fromkeys(PARAMETERS[code], 5))):
+            invalid.append((code, unknown_parameters))
+    assert (missing, invalid) == ([], [])
 
 
 @pytest.mark.parametrize("sentences", [problems.PROBLEM_MESSAGES, reasons.REASON_MESSAGES, REFUSALS])
-def test_sentences_end_and_have_no_stray_percent_sign(sentences: dict[str, object]) -> None:
+def test_messages_end_with_a_full_stop_and_have_no_stray_percent_sign(sentences: dict[str, object]) -> None:
     for code, sentence in sentences.items():
         text = str(sentence)
         assert text.endswith((".", "%(error)s", ").")), code
         assert "%" not in _PARAMETER.sub("", text), code
 
 
-def test_a_problem_says_file_line_and_field() -> None:
+def test_problem_message_has_file_line_and_field() -> None:
     problem = Problem("quote_value", "a.yaml", 3, "id", {"value": "010"})
     assert explain(problem).startswith("a.yaml, line 3, id: A text is expected. Quote this value: “010” would be")
 
 
-def test_tables_have_rows() -> None:
+def test_table_problems_name_rows() -> None:
     ragged = Problem("ragged_row", "a.csv", 4, "", {"found": 2, "expected": 3})
     assert explain(ragged).startswith("a.csv, row 4: The row has 2 cells, the header 3.")
 
 
-def test_sizes_and_kinds_are_made_readable() -> None:
+def test_sizes_and_kinds_are_formatted() -> None:
     large = Problem("file_too_large", "a", params={"size": 200 * 1024 * 1024, "limit": 20 * 1024 * 1024})
     assert "200.0\xa0MB; at most 20.0\xa0MB" in explain(large)
     assert "not a mapping" in explain(Problem("not_text", "a.json", 1, "id", {"found": "map"}))
@@ -83,8 +83,8 @@ def test_refusals_are_explained_and_unknown_codes_are_shown() -> None:
 ENGLISH_WORDS = re.compile(r"[A-Za-z]{3,}")
 
 
-def broken() -> Iterator[str]:
-    """What each parser says of files that are broken as people break them, in the reader's language."""
+def parser_messages() -> Iterator[str]:
+    """Problem messages for typical broken files, in the active language."""
     files = {
         "a.json": [
             '{"a": 1',
@@ -105,28 +105,28 @@ def broken() -> Iterator[str]:
         for text in texts:
             try:
                 read_questions(text.encode(), name, max_bytes=10_000)
-            except InvalidFile as refused:
-                yield from map(explain, refused.problems)
+            except InvalidFile as error:
+                yield from map(explain, error.problems)
     for text in ("a: [", "family: 1", "metrics: {}", "family: answer_quality\nlanguage: xx\nversion: a"):
-        with pytest.raises(InvalidFile) as refused_rubric:
+        with pytest.raises(InvalidFile) as rubric_error:
             parse_rubric(text)
-        yield from map(explain, refused_rubric.value.problems)
+        yield from map(explain, rubric_error.value.problems)
     for detail in ("Invalid token: Unexpected token: ] at column 3", "KeyError: 'There is no item named x'"):
         yield explain(Problem("map_invalid", params={"detail": detail}))
         yield explain(Problem("workbook_broken", params={"detail": detail}))
 
 
-def test_what_parsers_say_is_in_the_language_of_the_sentence_around_it() -> None:
+def test_parser_messages_are_translated() -> None:
     with override("ko"):
-        korean = list(broken())
+        korean = list(parser_messages())
     assert len(korean) > 30
     # Names of formats, files, fields and values stay as they are.
-    known = re.compile(r"JSON|YAML|CSV|UTF-8|Excel|map|[“'‘(].*?[”'’)]|^[\w.]+\.(json|jsonl|csv|yaml)")
-    mixed = [one for one in korean if ENGLISH_WORDS.search(known.sub("", one.rpartition(": ")[2]))]
+    allowed = re.compile(r"JSON|YAML|CSV|UTF-8|Excel|map|[“'‘(].*?[”'’)]|^[\w.]+\.(json|jsonl|csv|yaml)")
+    mixed = [text for text in korean if ENGLISH_WORDS.search(allowed.sub("", text.rpartition(": ")[2]))]
     assert mixed == []
 
 
-def test_whoever_reads_english_is_told_what_the_parser_said() -> None:
+def test_english_readers_get_the_original_parser_message() -> None:
     assert translate_parser_message("did not find expected key") == "did not find expected key"
     with override("ko"):
         assert translate_parser_message(

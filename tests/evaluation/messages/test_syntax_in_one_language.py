@@ -1,4 +1,4 @@
-"""Where a file's syntax is wrong, the sentence is wholly in the reader's language."""
+"""Syntax problems are explained entirely in the reader's language."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in BROKEN.items() for text in texts])
-def test_no_english_is_left_in_korean(name: str, text: str) -> None:
-    with pytest.raises(InvalidFile) as refused:
+def test_korean_message_contains_no_english(name: str, text: str) -> None:
+    with pytest.raises(InvalidFile) as error:
         read_answers(text.encode(), name, max_bytes=10_000)
     with translation.override("ko"):
-        told = explain(refused.value.problems[0]).replace(name, "")
-    assert set(re.findall(r"[A-Za-z]{2,}", told)) <= {"JSON", "nope", "CSV"}
+        message = explain(error.value.problems[0]).replace(name, "")
+    assert set(re.findall(r"[A-Za-z]{2,}", message)) <= {"JSON", "nope", "CSV"}
 
 
 YAML = {
@@ -52,54 +52,54 @@ YAML = {
 }
 
 
-def told_in_korean(problem: Problem) -> str:
+def explain_in_korean(problem: Problem) -> str:
     with translation.override("ko"):
-        told = explain(problem)
-        assert str(UNKNOWN_PARSER_MESSAGE) not in told, problem
-    return told
+        message = explain(problem)
+        assert str(UNKNOWN_PARSER_MESSAGE) not in message, problem
+    return message
 
 
 @pytest.mark.parametrize(("text", "says"), YAML.items())
-def test_every_fault_of_yaml_has_a_sentence_of_its_own(text: str, says: str) -> None:
-    with pytest.raises(InvalidFile) as refused:
+def test_every_yaml_fault_has_its_own_message(text: str, says: str) -> None:
+    with pytest.raises(InvalidFile) as error:
         read_questions(text.encode(), "a.yaml", max_bytes=10_000)
-    assert says in told_in_korean(refused.value.problems[0])
+    assert says in explain_in_korean(error.value.problems[0])
 
 
-def workbook() -> bytes:
-    made, book = io.BytesIO(), openpyxl.Workbook()
+def workbook_file() -> bytes:
+    buffer, book = io.BytesIO(), openpyxl.Workbook()
     book.active.append(["id", "question"])
     book.active.append(["q1", "Why?"])
-    book.save(made)
-    return made.getvalue()
+    book.save(buffer)
+    return buffer.getvalue()
 
 
-def columns(kind: str) -> bytes:
+def columnar_file(kind: str) -> bytes:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    made, table = io.BytesIO(), pyarrow.table({"question_id": ["q1", "q2"], "answer": ["first", "second"]})
+    buffer, table = io.BytesIO(), pyarrow.table({"question_id": ["q1", "q2"], "answer": ["first", "second"]})
     if kind == "parquet":
-        parquet.write_table(table, made)
+        parquet.write_table(table, buffer)
     else:
-        with pyarrow.ipc.new_file(made, table.schema) as file:
+        with pyarrow.ipc.new_file(buffer, table.schema) as file:
             file.write_table(table)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "parquet", "arrow"])
-def test_a_file_that_was_cut_off_is_said_to_be(kind: str) -> None:
-    whole = workbook() if kind == "xlsx" else columns(kind)
-    read = read_questions if kind == "xlsx" else read_answers
-    for data in (whole[: len(whole) // 2], whole[:-3]):
-        with pytest.raises(InvalidFile) as refused:
-            read(data, f"a.{kind}", max_bytes=1_000_000)
-        assert "손상되었거나" in told_in_korean(refused.value.problems[0])
+def test_truncated_file_is_reported_as_damaged(kind: str) -> None:
+    content = workbook_file() if kind == "xlsx" else columnar_file(kind)
+    reader = read_questions if kind == "xlsx" else read_answers
+    for data in (content[: len(content) // 2], content[:-3]):
+        with pytest.raises(InvalidFile) as error:
+            reader(data, f"a.{kind}", max_bytes=1_000_000)
+        assert "손상되었거나" in explain_in_korean(error.value.problems[0])
 
 
-def test_a_text_whose_place_is_beyond_the_file_is_refused_and_ends_no_process() -> None:
-    whole = columns("arrow")
-    place = whole.index((0).to_bytes(4, "little") + (5).to_bytes(4, "little") + (11).to_bytes(4, "little"))
-    wrong = whole[: place + 4] + (1 << 30).to_bytes(4, "little") + whole[place + 8 :]
-    with pytest.raises(InvalidFile) as refused:
-        read_answers(wrong, "a.arrow", max_bytes=1_000_000)
-    assert refused.value.problems[0].code == "columnar_broken"
+def test_text_offset_beyond_the_file_is_refused_without_a_crash() -> None:
+    content = columnar_file("arrow")
+    offset = content.index((0).to_bytes(4, "little") + (5).to_bytes(4, "little") + (11).to_bytes(4, "little"))
+    corrupted = content[: offset + 4] + (1 << 30).to_bytes(4, "little") + content[offset + 8 :]
+    with pytest.raises(InvalidFile) as error:
+        read_answers(corrupted, "a.arrow", max_bytes=1_000_000)
+    assert error.value.problems[0].code == "columnar_broken"

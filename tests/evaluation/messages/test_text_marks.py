@@ -1,4 +1,4 @@
-"""Marks never change what Markdown makes of a text, and stand on the words whose offsets they were given."""
+"""Marks leave the Markdown rendering unchanged and cover the words at their offsets."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def mark(words: str, number: int = 1, text: str = TEXT) -> Mark:
     return Mark(start, start + len(words), "claim neutral", str(number))
 
 
-def words_of(html: str) -> list[str]:
+def marked_words(html: str) -> list[str]:
     return MARKED.findall(html)
 
 
 @given(st.lists(pieces, max_size=12).map("\n".join), st.data())
 @example(TEXT, None)
-def test_without_its_marks_a_text_is_what_it_is_unmarked(text: str, data: st.DataObject | None) -> None:
+def test_rendering_without_marks_equals_plain_rendering(text: str, data: st.DataObject | None) -> None:
     place = st.integers(0, len(text) + 2)
     places = data.draw(st.lists(st.tuples(place, place), max_size=6)) if data else [(0, len(text)), (30, 70)]
     marks = [Mark(start, end, "claim neutral", "1") for start, end in places]
@@ -52,23 +52,23 @@ def test_without_its_marks_a_text_is_what_it_is_unmarked(text: str, data: st.Dat
 
 
 @given(st.lists(st.sampled_from(["alpha", "**beta**", "gamma", "`delta`", "한글"]), min_size=1, max_size=9), st.data())
-def test_a_marked_word_is_the_word_at_its_offsets(words: list[str], data: st.DataObject) -> None:
-    at = data.draw(st.integers(0, len(words) - 1))
-    start = len(" ".join(words[:at])) + (at > 0)
-    html = render(" ".join(words), [Mark(start, start + len(words[at]), "claim neutral", "1")])
+def test_mark_covers_the_word_at_its_offsets(words: list[str], data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(words) - 1))
+    start = len(" ".join(words[:index])) + (index > 0)
+    html = render(" ".join(words), [Mark(start, start + len(words[index]), "claim neutral", "1")])
     before = re.sub("<[^>]+>", "", html.split("<mark")[0])
-    assert words_of(html) == [words[at].strip("*`")]
-    assert len(before.split()) == at  # the same occurrence, not an equal word elsewhere
+    assert marked_words(html) == [words[index].strip("*`")]
+    assert len(before.split()) == index  # the same occurrence, not an equal word elsewhere
 
 
-def test_tables_code_lists_and_escapes_are_marked_cell_by_cell() -> None:
+def test_tables_code_lists_and_escapes_are_marked_per_cell() -> None:
     row, sentence = mark("| 월세 | 500,000 |", 7), mark(TEXT.split("\n")[2], 8)
     html = render(TEXT, [row, sentence])
-    assert words_of(html) == ["Pay ", "500", " &amp; more* at ", "the ", "desk", " today.", "월세", "500,000"]
+    assert marked_words(html) == ["Pay ", "500", " &amp; more* at ", "the ", "desk", " today.", "월세", "500,000"]
     assert '500,000</mark><sup class="k">7</sup></td>' in html  # the number stands behind the last of it
-    assert words_of(render(TEXT, [mark("500 < 700")])) == ["500 &lt; 700"]
-    assert words_of(render(TEXT, [mark("one `code` item")])) == ["one ", "code", " item"]
-    assert words_of(render("    a\r\n      b\r\n", [Mark(13, 14, "claim neutral", "1")])) == ["b"]
+    assert marked_words(render(TEXT, [mark("500 < 700")])) == ["500 &lt; 700"]
+    assert marked_words(render(TEXT, [mark("one `code` item")])) == ["one ", "code", " item"]
+    assert marked_words(render("    a\r\n      b\r\n", [Mark(13, 14, "claim neutral", "1")])) == ["b"]
 
 
 def test_overlapping_marks_keep_their_numbers() -> None:
@@ -79,9 +79,9 @@ def test_overlapping_marks_keep_their_numbers() -> None:
     )
 
 
-def test_what_nobody_reads_has_no_mark() -> None:
+def test_invisible_text_has_no_mark() -> None:
     assert render(TEXT, [mark("|---|---:|"), mark("http://a.example/desk"), mark("python")]) == render(TEXT)
 
 
-def test_a_look_of_others_does_not_pass() -> None:
+def test_injected_mark_class_is_dropped() -> None:
     assert "<mark>x</mark>" in render("x", [Mark(0, 1, 'evil" onclick="x', "1")])

@@ -1,4 +1,4 @@
-"""The two ways Korean is read: by the closed list (every test unless it says otherwise) and by kiwipiepy."""
+"""Korean analysis in tests: the closed list by default, kiwipiepy on request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from evaluation.metrics import keyword_coverage, matching, negation, normalise
 
 
-def _forget() -> None:
+def _clear_caches() -> None:
     keyword_coverage.find_keywords.cache_clear()
     matching.find_keyword.cache_clear()
     negation._negators.cache_clear()
@@ -17,15 +17,15 @@ def _forget() -> None:
 
 @pytest.fixture(autouse=True)
 def closed_list(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As on an installation without the extra ``ko``, unless the test asks for ``kiwi``."""
-    _forget()
+    """Disable kiwipiepy unless the test uses ``kiwi``."""
+    _clear_caches()
     if "kiwi" not in request.fixturenames:
         monkeypatch.setattr(normalise, "kiwi_installed", False)
     yield
-    _forget()
+    _clear_caches()
 
 
 @pytest.fixture
 def kiwi() -> None:
-    """As on an installation with the extra ``ko``."""
+    """Skip the test unless the extra ``ko`` is installed."""
     pytest.importorskip("kiwipiepy", reason="the extra 'ko' is not installed")

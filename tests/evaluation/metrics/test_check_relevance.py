@@ -1,4 +1,4 @@
-"""A vague question that is met with a question does well; an answer all the same is for a person to look at."""
+"""Vague questions should be answered with a question; direct answers are flagged for review."""
 
 from __future__ import annotations
 
@@ -23,19 +23,17 @@ VAGUE = QuestionSpec(id="q", category="c", text="휴학", clarification_ok=True)
         ("", 1.0, []),
     ],
 )
-def test_an_answer_without_asking_back_is_for_a_person_to_look_at(
-    answer: str, value: float, flagged: list[str]
-) -> None:
+def test_direct_answer_to_a_vague_question_is_flagged_for_review(answer: str, value: float, flagged: list[str]) -> None:
     result = check_relevance(VAGUE, AnswerSpec(answer), RuleSettings())
     assert (result.value, [finding.text for finding in result.findings]) == (value, flagged)
 
 
-def test_a_profile_says_how_systems_ask_back() -> None:
+def test_profile_defines_phrases_of_asking_back() -> None:
     settings = RuleSettings(phrases={"asking_back": ("골라 주세요",)})
     assert check_relevance(VAGUE, AnswerSpec("하나를 골라 주세요."), settings).value == 0.0
     assert check_relevance(VAGUE, AnswerSpec("구체적으로 적어 주세요."), settings).value == 1.0
 
 
-def test_questions_that_are_not_vague_are_left_alone() -> None:
-    plain = VAGUE.model_copy(update={"clarification_ok": False})
-    assert check_relevance(plain, AnswerSpec("30일"), RuleSettings()).reason == "not_vague"
+def test_clear_questions_are_not_checked() -> None:
+    clear_question = VAGUE.model_copy(update={"clarification_ok": False})
+    assert check_relevance(clear_question, AnswerSpec("30일"), RuleSettings()).reason == "not_vague"

@@ -1,4 +1,4 @@
-"""Required information and nuggets, matched as keywords are."""
+"""Coverage of required information and nuggets, matched as keywords."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evaluation.metrics.keyword_coverage import nugget_coverage, required_info_c
 SETTINGS = RuleSettings()
 
 
-def test_required_points_are_counted_once_each() -> None:
+def test_required_points_count_once_each() -> None:
     question = QuestionSpec(
         id="q", category="c", text="?", required_info=("신청 기간", "등록금 고지서", "신청 기간", "30일")
     )
@@ -18,12 +18,12 @@ def test_required_points_are_counted_once_each() -> None:
     assert result.value == 2 / 3
 
 
-def test_without_required_points_the_metric_does_not_apply() -> None:
+def test_required_coverage_is_not_applicable_without_points() -> None:
     question = QuestionSpec(id="q", category="c", text="?", required_info=(" ",))
     assert required_info_coverage(question, AnswerSpec("a"), SETTINGS).reason == "no_required_info"
 
 
-def test_a_nugget_is_present_by_any_wording_and_the_missing_are_listed() -> None:
+def test_nugget_matches_any_wording_and_missing_ones_are_listed() -> None:
     nuggets = (
         Nugget(name="배출 장소", alternatives=("수거함", "종량제")),
         Nugget(name="주의 사항", alternatives=("안됩니다",)),
@@ -39,12 +39,12 @@ def test_a_nugget_is_present_by_any_wording_and_the_missing_are_listed() -> None
     assert {f.kind for f in result.findings} == {"nugget"}
 
 
-def test_without_nuggets_the_metric_does_not_apply() -> None:
+def test_nugget_coverage_is_not_applicable_without_nuggets() -> None:
     question = QuestionSpec(id="q", category="c", text="?")
     assert nugget_coverage(question, AnswerSpec("a"), SETTINGS).reason == "no_nuggets"
 
 
-def test_a_profiles_nuggets_serve_questions_without_their_own() -> None:
+def test_profile_nuggets_apply_to_questions_without_their_own() -> None:
     domain = (Nugget(name="분리 여부", alternatives=("분리하", "분리해", "따로")), Nugget(name="장소"))
     settings = RuleSettings(nuggets=domain)
     question = QuestionSpec(id="q", category="c", text="?")
@@ -52,6 +52,6 @@ def test_a_profiles_nuggets_serve_questions_without_their_own() -> None:
     result = nugget_coverage(question, AnswerSpec("장소는 분리수거함입니다."), settings)
     assert (result.value, result.detail["nuggets"]) == (1 / 2, "profile")
     assert nugget_coverage(question, AnswerSpec("분리하세요."), settings).value == 1 / 2
-    own = question.model_copy(update={"nuggets": (Nugget(name="요금"),)})
-    result = nugget_coverage(own, AnswerSpec("요금은 없다"), settings)
+    question_with_nugget = question.model_copy(update={"nuggets": (Nugget(name="요금"),)})
+    result = nugget_coverage(question_with_nugget, AnswerSpec("요금은 없다"), settings)
     assert result.detail["nuggets"] == "question"

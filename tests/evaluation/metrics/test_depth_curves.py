@@ -1,4 +1,4 @@
-"""Every depth of a curve is the metric's own value at that k."""
+"""Each point of a depth curve equals the metric at that k."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from evaluation.metrics.retrieval import Ranking, ranking
 IDS = [f"c{n}" for n in range(8)]
 
 
-def test_one_ranking_by_hand() -> None:
+def test_curves_of_one_ranking_equal_hand_computed_values() -> None:
     # relevant at ranks 2 and 3 of 2 relevant passages
-    found = means_by_depth([Ranking((False, True, True), 2, 3, ("a", "b"))], 4)
-    assert found["precision_at_k"] == pytest.approx((0, 1 / 2, 2 / 3, 2 / 4))
-    assert found["recall_at_k"] == pytest.approx((0, 1 / 2, 1, 1))
-    assert found["hit_at_k"] == (0, 1, 1, 1)
-    assert found["reciprocal_rank"] == (0, 0.5, 0.5, 0.5)
-    assert found["average_precision_at_k"] == pytest.approx((0, 1 / 4, (1 / 2 + 2 / 3) / 2, (1 / 2 + 2 / 3) / 2))
+    curves = means_by_depth([Ranking((False, True, True), 2, 3, ("a", "b"))], 4)
+    assert curves["precision_at_k"] == pytest.approx((0, 1 / 2, 2 / 3, 2 / 4))
+    assert curves["recall_at_k"] == pytest.approx((0, 1 / 2, 1, 1))
+    assert curves["hit_at_k"] == (0, 1, 1, 1)
+    assert curves["reciprocal_rank"] == (0, 0.5, 0.5, 0.5)
+    assert curves["average_precision_at_k"] == pytest.approx((0, 1 / 4, (1 / 2 + 2 / 3) / 2, (1 / 2 + 2 / 3) / 2))
     # ideal 1 + 1 / log2(3) = 1.63093; gained at 2: 0.63093, at 3: 1.13093
-    assert found["ndcg_at_k"] == pytest.approx((0, 0.63093 / 1.63093, 1.13093 / 1.63093, 1.13093 / 1.63093), abs=1e-5)
+    assert curves["ndcg_at_k"] == pytest.approx((0, 0.63093 / 1.63093, 1.13093 / 1.63093, 1.13093 / 1.63093), abs=1e-5)
     with pytest.raises(ValueError):
         means_by_depth([], 3)
 
@@ -35,7 +35,7 @@ CASES = st.lists(
 
 
 @given(CASES, st.integers(1, 10))
-def test_a_curve_is_the_metric_at_each_k(cases: list[tuple[list[str], list[str]]], depth: int) -> None:
+def test_curve_equals_the_metric_at_each_k(cases: list[tuple[list[str], list[str]]], depth: int) -> None:
     samples = [
         (
             QuestionSpec(id="q", category="c", text="?", ground_truth_chunk_ids=tuple(truth)),

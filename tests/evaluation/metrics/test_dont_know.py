@@ -1,4 +1,4 @@
-"""Admitting not to know is told from mentioning it."""
+"""Admissions of not knowing, distinguished from mere mentions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONG = "Cornish heath grows there. It is also called Erica vagans. "
         (LONG + "I am not sure about the rest.", False),
     ],
 )
-def test_an_answer_admits_not_knowing_where_an_answer_would_stand(answer: str, admits: bool) -> None:
+def test_admission_counts_where_an_answer_is_expected(answer: str, admits: bool) -> None:
     assert dont_know(QUESTION, AnswerSpec(answer), RuleSettings()).value == float(admits)
 
 
@@ -55,7 +55,7 @@ def test_an_answer_admits_not_knowing_where_an_answer_would_stand(answer: str, a
         "My sources don't go back that far; you may want to ask the archive.",
     ],
 )
-def test_refusals_of_both_languages_are_admitted(answer: str) -> None:
+def test_refusals_in_both_languages_are_admissions(answer: str) -> None:
     assert dont_know(QUESTION, AnswerSpec(answer), RuleSettings()).value == 1
 
 
@@ -78,17 +78,17 @@ def test_refusals_of_both_languages_are_admitted(answer: str) -> None:
         "Our plan does not include dental care.",
     ],
 )
-def test_an_answer_with_a_fact_of_its_own_admits_nothing(answer: str) -> None:
+def test_answer_with_its_own_fact_admits_nothing(answer: str) -> None:
     assert dont_know(QUESTION, AnswerSpec(answer), RuleSettings()).value == 0
 
 
-def test_the_phrase_is_shown_in_its_place() -> None:
+def test_phrase_is_reported_with_its_position() -> None:
     answer = "죄송하지만  알 수 없습니다."
     (finding,) = dont_know(QUESTION, AnswerSpec(answer), RuleSettings()).findings
     assert answer[finding.start : finding.end] == "알 수 없습니다"
 
 
-def test_a_profile_may_bring_its_own_phrases() -> None:
+def test_profile_phrases_replace_the_defaults() -> None:
     settings = RuleSettings(phrases={"dont_know": ("담당 부서에 문의",)})
     assert dont_know(QUESTION, AnswerSpec("담당 부서에 문의하세요."), settings).value == 1
     assert dont_know(QUESTION, AnswerSpec("모르겠습니다."), settings).value == 0

@@ -1,4 +1,4 @@
-"""What is flagged is shown with text and place; what the sources, the question or the exceptions explain is not."""
+"""Hallucination flags carry text and position; facts of sources, questions and exceptions are not flagged."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def _flags(
         ("번호는 102-820-1234-5입니다.", []),
     ],
 )
-def test_a_phone_number_in_no_source_is_flagged(answer: str, flagged: list[str]) -> None:
+def test_unsourced_phone_number_is_flagged(answer: str, flagged: list[str]) -> None:
     assert [text for verdict, text in _flags(answer) if verdict == "unknown_phone"] == flagged
 
 
-def test_a_phone_number_of_the_question_is_not_flagged() -> None:
+def test_phone_number_of_the_question_is_not_flagged() -> None:
     assert _flags("네, 02-999-0000이 맞습니다. 제15조", "02 999 0000이 맞나요?") == []
 
 
@@ -64,7 +64,7 @@ def test_a_phone_number_of_the_question_is_not_flagged() -> None:
         ("휴학은?", "서울대가 아닌 한빛대학교의 제15조입니다.", ["서울대"]),  # nobody asked about it
     ],
 )
-def test_a_forbidden_name_is_flagged_but_for_the_two_exceptions(question: str, answer: str, flagged: list[str]) -> None:
+def test_forbidden_name_is_flagged_except_in_two_cases(question: str, answer: str, flagged: list[str]) -> None:
     assert [text for verdict, text in _flags(answer, question) if verdict == "forbidden_name"] == flagged
 
 
@@ -81,16 +81,16 @@ def test_a_forbidden_name_is_flagged_but_for_the_two_exceptions(question: str, a
         ("휴학은 30일 이내에 신청합니다.", []),
     ],
 )
-def test_avoidance_is_flagged_where_the_answer_passes_on_no_fact(answer: str, flagged: list[str]) -> None:
+def test_avoidance_is_flagged_if_the_answer_has_no_sourced_fact(answer: str, flagged: list[str]) -> None:
     assert [text for verdict, text in _flags(answer) if verdict == "avoidance"] == flagged
 
 
-def test_a_number_of_the_question_is_no_fact_of_the_sources() -> None:
+def test_number_of_the_question_is_not_a_sourced_fact() -> None:
     answer = "30일 이내인지는 확인해 주세요."
     assert _flags(answer, "30일 이내에 신청하나요?") == [("avoidance", "확인해 주세요")]
 
 
-def test_a_profile_brings_its_own_phrases_of_avoidance() -> None:
+def test_profile_defines_avoidance_phrases() -> None:
     settings = RuleSettings(phrases={"avoidance": ("담당 부서 소관",)})
     assert _flags("그것은 담당부서 소관입니다.", settings=settings) == [("avoidance", "담당부서 소관")]
     assert _flags("확인해 주세요.", settings=settings) == []
@@ -100,14 +100,14 @@ def _without_retrieval(answer: str, settings: RuleSettings) -> Result:
     return hallucination_flags(QuestionSpec(id="q", category="c", text="?"), AnswerSpec(answer), settings)
 
 
-def test_without_sources_only_names_are_looked_at() -> None:
+def test_only_names_are_checked_without_sources() -> None:
     result = _without_retrieval("서울대 학칙. 02-123-4567. 확인해 주세요.", NAMES)
     assert [f.verdict for f in result.findings] == ["forbidden_name"]
     assert result.detail["checked"] == "names"
     assert _without_retrieval("02-123-4567", RuleSettings()).reason == "does_not_retrieve"
 
 
-def test_where_nothing_was_found_every_number_is_unknown() -> None:
+def test_every_number_is_unknown_after_empty_retrieval() -> None:
     result = hallucination_flags(
         QuestionSpec(id="q", category="c", text="?"), AnswerSpec("02-123-4567", contexts=()), RuleSettings()
     )
@@ -115,18 +115,18 @@ def test_where_nothing_was_found_every_number_is_unknown() -> None:
 
 
 @given(st.text(alphabet="02-1345678+82() 서울대확인해주세요.\n", max_size=60))
-def test_flags_lie_inside_any_answer(answer: str) -> None:
+def test_flags_lie_within_the_answer(answer: str) -> None:
     _flags(answer)
 
 
 @pytest.mark.usefixtures("kiwi")
-def test_english_texts_never_reach_the_korean_analyser(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stock phrases and the profile's lists are Korean in part; an English text holds none of them."""
+def test_english_text_never_loads_the_korean_analyser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stock phrases are partly Korean, but English text contains none of them."""
     monkeypatch.setattr(normalise, "_analyser", lambda: pytest.fail("the model was loaded"))
     normalise._tokens.cache_clear()
     normalise.stems.cache_clear()
     question = question_spec(1, category="single_hop")
-    said = "The river rises in the north. Please check with the council, phone 02-123-4567. It is city 1."
-    spec = AnswerSpec(said, (ContextSpec("The council sits in the harbour."),))
+    text = "The river rises in the north. Please check with the council, phone 02-123-4567. It is city 1."
+    spec = AnswerSpec(text, (ContextSpec("The council sits in the harbour."),))
     for metric in RULE_METRICS:
         metric(question, spec, RuleSettings())

@@ -1,4 +1,4 @@
-"""Keyword hit, keyword coverage and latency on whole answers."""
+"""Keyword hit, keyword coverage and latency."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _question(*keywords: str | tuple[str, ...]) -> QuestionSpec:
     return QuestionSpec(id="q1", category="single_hop", text="?", keywords=as_alternatives)
 
 
-def test_coverage_is_the_share_of_keywords_found_and_hit_is_any_of_them() -> None:
+def test_coverage_is_the_share_of_keywords_and_hit_any_of_them() -> None:
     question = _question("삼성전자", ("S&P500", "에스앤피500"), "0.5%", "KODEX 200")
     answer = AnswerSpec("삼성 전자와 에스앤피500을 담고, 보수는 50bp입니다. KODEX 200TR도 있습니다.")
     # found: 삼성전자 (spacing), S&P500 (its alternative), 0.5% (equal value); KODEX 200 is not KODEX 200TR: 3 of 4
@@ -32,7 +32,7 @@ def test_coverage_is_the_share_of_keywords_found_and_hit_is_any_of_them() -> Non
     assert keyword_hit(question, answer, SETTINGS).value == 1
 
 
-def test_no_keyword_found_is_zero_and_not_a_gap() -> None:
+def test_score_is_zero_if_no_keyword_is_found() -> None:
     answer = AnswerSpec("")
     assert keyword_hit(_question("a", "b"), answer, SETTINGS).value == 0
     assert keyword_coverage(_question("a", "b"), answer, SETTINGS).value == 0
@@ -40,22 +40,22 @@ def test_no_keyword_found_is_zero_and_not_a_gap() -> None:
 
 @pytest.mark.parametrize("metric", [keyword_hit, keyword_coverage])
 @pytest.mark.parametrize("question", [_question(), _question("  ", "\u200b")])
-def test_without_keywords_the_metrics_do_not_apply(metric, question: QuestionSpec) -> None:
+def test_keyword_metrics_are_not_applicable_without_keywords(metric, question: QuestionSpec) -> None:
     result = metric(question, AnswerSpec("anything"), SETTINGS)
     assert (result.status, result.reason) == (Status.NOT_APPLICABLE, "no_keywords")
 
 
-def test_a_confirmed_negation_is_a_finding_and_no_hit(kiwi: None) -> None:
+def test_confirmed_negation_is_a_finding_and_not_a_hit(kiwi: None) -> None:
     result = keyword_hit(_question("미래에셋"), AnswerSpec("운용사는 미래에셋이 아닙니다."), SETTINGS)
     assert (result.value, result.findings[0].verdict, result.detail["negated"]) == (0, "negated", 1)
 
 
-def test_an_unconfirmed_negation_counts_and_says_so() -> None:
+def test_unconfirmed_negation_counts_with_a_remark() -> None:
     result = keyword_hit(_question("미래에셋"), AnswerSpec("운용사는 미래에셋이 아닙니다."), SETTINGS)
     assert (result.value, result.findings[0].reason) == (1, "negation_not_confirmed")
 
 
-def test_the_detail_says_how_many_and_how_they_were_matched() -> None:
+def test_detail_has_counts_and_the_matching_method() -> None:
     result = keyword_coverage(_question("규정", "학칙"), AnswerSpec("규정은 이렇다"), SETTINGS)
     assert result.detail == {
         "expected": 2,
@@ -64,12 +64,12 @@ def test_the_detail_says_how_many_and_how_they_were_matched() -> None:
         "matching": "tiers",
         "analysis": "closed_list",
     }
-    nothing = keyword_coverage(_question("학칙"), AnswerSpec("규정은 이렇다"), SETTINGS)
-    assert nothing.detail == {"expected": 1, "found": 0, "negated": 0, "matching": "tiers"}
+    missed = keyword_coverage(_question("학칙"), AnswerSpec("규정은 이렇다"), SETTINGS)
+    assert missed.detail == {"expected": 1, "found": 0, "negated": 0, "matching": "tiers"}
 
 
 @given(st.lists(st.text(alphabet="가나다 ab1", min_size=1, max_size=4), min_size=1, max_size=5), st.text(max_size=40))
-def test_hit_is_one_exactly_where_coverage_is_above_zero(keywords: list[str], text: str) -> None:
+def test_hit_is_one_exactly_if_coverage_is_positive(keywords: list[str], text: str) -> None:
     question, answer = _question(*keywords), AnswerSpec(text)
     hit, coverage = keyword_hit(question, answer, SETTINGS), keyword_coverage(question, answer, SETTINGS)
     assert hit.status == coverage.status
@@ -89,13 +89,13 @@ def test_hit_is_one_exactly_where_coverage_is_above_zero(keywords: list[str], te
         (90_000.0, Status.FAILED, "scale: 90000.0"),
     ],
 )
-def test_latency_is_the_measured_time_or_says_why_not(seconds: float | None, status: Status, reason: str) -> None:
+def test_latency_is_the_measured_time_or_has_a_reason(seconds: float | None, status: Status, reason: str) -> None:
     result = latency(_question(), AnswerSpec("a", latency_seconds=seconds), SETTINGS)
     assert (result.status, result.reason) == (status, reason)
     assert result.value == (seconds if status is Status.SCORED else None)
 
 
-def test_the_catalogue_lists_each_rule_metric_once_under_its_own_name() -> None:
+def test_catalogue_lists_each_rule_metric_once_by_name() -> None:
     names = [metric.spec.name for metric in RULE_METRICS]
     assert len(set(names)) == len(names)
     assert {"keyword_hit", "keyword_coverage", "negative_detection", "latency"} <= set(names)
@@ -105,7 +105,7 @@ def test_the_catalogue_lists_each_rule_metric_once_under_its_own_name() -> None:
     assert all(metric.spec.title.ko and metric.spec.formula.ko for metric in RULE_METRICS)
 
 
-def test_a_metric_nobody_listed_is_unknown_with_a_hint() -> None:
+def test_unknown_metric_is_refused_with_a_suggestion() -> None:
     assert not is_rule_metric("correctness")
     with pytest.raises(UnknownName, match="keyword_hit"):
         rule_metric_named("keyword_hits")

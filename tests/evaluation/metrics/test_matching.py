@@ -1,4 +1,4 @@
-"""Keywords match in tiers; every sentence of the definition is a case here."""
+"""Keyword matching in tiers, with a case for each sentence of the definition."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ BOTH_ANALYSES = [
     ("ETF", "ETF상품", "compound", "ETF"),
     ("1,000억원", "규모는 천억 원이다", "number", "천억 원"),
     *(
-        (keyword, f"수수료는 {written}입니다.", "number", written)
-        for keyword, written in permutations(("1,000원", "천 원", "1천 원"), 2)
+        (keyword, f"수수료는 {spelling}입니다.", "number", spelling)
+        for keyword, spelling in permutations(("1,000원", "천 원", "1천 원"), 2)
     ),
     ("천원", "수수료는 1000원입니다.", "number", "1000원"),
     ("1,000원", "수수료는 천원입니다.", "number", "천원"),
@@ -73,44 +73,42 @@ MISSED_BY_BOTH = [
 
 
 @pytest.mark.parametrize(("keyword", "answer", "tier", "span"), BOTH_ANALYSES)
-def test_a_keyword_is_found_by_its_tier_and_place(keyword: str, answer: str, tier: str, span: str) -> None:
-    assert _found(keyword, answer) == (tier, span)
+def test_keyword_is_found_with_tier_and_position(keyword: str, answer: str, tier: str, span: str) -> None:
+    assert _tier_and_span(keyword, answer) == (tier, span)
 
 
 @pytest.mark.parametrize(("keyword", "answer", "tier", "span"), BOTH_ANALYSES)
-def test_with_morphemes_the_same_keywords_are_found(
-    kiwi: None, keyword: str, answer: str, tier: str, span: str
-) -> None:
-    assert _found(keyword, answer) == (tier, span)
+def test_morpheme_analysis_finds_all_keywords(kiwi: None, keyword: str, answer: str, tier: str, span: str) -> None:
+    assert _tier_and_span(keyword, answer) == (tier, span)
 
 
 @pytest.mark.parametrize(("keyword", "answer"), MISSED_BY_BOTH)
-def test_what_only_looks_like_the_keyword_is_not_it(keyword: str, answer: str) -> None:
+def test_similar_text_is_not_the_keyword(keyword: str, answer: str) -> None:
     assert find_keyword((keyword,), answer) is None
 
 
 @pytest.mark.parametrize(("keyword", "answer"), MISSED_BY_BOTH)
-def test_with_morphemes_the_same_look_alikes_are_missed(kiwi: None, keyword: str, answer: str) -> None:
+def test_morpheme_analysis_skips_similar_text(kiwi: None, keyword: str, answer: str) -> None:
     assert find_keyword((keyword,), answer) is None
 
 
-def test_endings_differ_only_for_an_analyser(kiwi: None) -> None:
-    assert _found("보장합니다", "원금을 보장하는 상품")[0] == "particle"
+def test_morpheme_analysis_ignores_verb_endings(kiwi: None) -> None:
+    assert _tier_and_span("보장합니다", "원금을 보장하는 상품")[0] == "particle"
 
 
-def test_an_analyser_knows_that_a_noun_is_no_particle(kiwi: None) -> None:
+def test_morpheme_analysis_distinguishes_nouns_from_particles(kiwi: None) -> None:
     assert find_keyword(("주",), "주가가 오른다") is None
 
 
-def test_the_result_says_what_korean_was_read_with() -> None:
+def test_hit_names_the_closed_list_analysis() -> None:
     assert _hit("규정", "규정은").analysis == "closed_list"
 
 
-def test_the_result_says_that_morphemes_were_used(kiwi: None) -> None:
+def test_hit_names_the_morpheme_analysis(kiwi: None) -> None:
     assert _hit("규정", "규정은").analysis == "kiwi"
 
 
-def test_any_alternative_counts_as_the_keyword_and_says_so() -> None:
+def test_alternative_counts_as_the_keyword_and_is_reported() -> None:
     hit = find_keyword(("S&P500", "에스앤피500"), "에스앤피500을 따른다")
     assert hit is not None
     assert (hit.keyword, hit.wording, hit.tier, hit.wording_tier) == (
@@ -121,12 +119,12 @@ def test_any_alternative_counts_as_the_keyword_and_says_so() -> None:
     )
 
 
-def test_substring_matching_is_the_sources_plain_one() -> None:
+def test_substring_matching_is_plain_and_case_sensitive() -> None:
     assert _hit("12", "2012년", "substring").tier == "substring"
     assert find_keyword(("cornish",), "Cornish", "substring") is None
 
 
-def test_an_unknown_matching_is_refused() -> None:
+def test_unknown_matching_method_is_refused() -> None:
     with pytest.raises(UnknownName, match="tiers"):
         find_keyword(("a",), "a", "fuzzy")
 
@@ -142,11 +140,13 @@ def test_an_unknown_matching_is_refused() -> None:
     ],
 )
 class TestNegatedClauses:
-    def test_without_an_analyser_they_are_reported_and_count(self, keyword: str, answer: str) -> None:
+    def test_negation_is_reported_and_counts_without_an_analyser(self, keyword: str, answer: str) -> None:
         hit = _hit(keyword, answer)
         assert (hit.negated, hit.counts) == (True, True)
 
-    def test_with_one_they_are_reported_and_do_not_count(self, kiwi: None, keyword: str, answer: str) -> None:
+    def test_negation_is_reported_and_does_not_count_with_an_analyser(
+        self, kiwi: None, keyword: str, answer: str
+    ) -> None:
         hit = _hit(keyword, answer)
         assert (hit.negated, hit.counts) == (True, False)
 
@@ -166,26 +166,26 @@ NOT_NEGATED = [
 
 
 @pytest.mark.parametrize(("keyword", "answer"), NOT_NEGATED)
-def test_other_clauses_and_patterns_that_negate_nothing_count(kiwi: None, keyword: str, answer: str) -> None:
+def test_unnegated_clauses_and_patterns_count(kiwi: None, keyword: str, answer: str) -> None:
     hit = _hit(keyword, answer)
     assert (hit.negated, hit.counts) == (False, True)
 
 
-def test_a_hit_outside_the_negated_clause_is_preferred(kiwi: None) -> None:
+def test_hit_outside_the_negated_clause_is_preferred(kiwi: None) -> None:
     answer = "미래에셋이 아닙니다. 운용사는 미래에셋입니다."
     hit = _hit("미래에셋", answer)
     assert (hit.start, hit.counts) == (answer.rindex("미래에셋"), True)
 
 
 @given(st.text(alphabet="가나 은는 ab 12.", max_size=30), st.text(alphabet="가나 은ab12", min_size=1, max_size=5))
-def test_a_span_always_lies_inside_the_answer(answer: str, keyword: str) -> None:
+def test_span_lies_within_the_answer(answer: str, keyword: str) -> None:
     hit = find_keyword((keyword,), answer)
     assert hit is None or 0 <= hit.start < hit.end <= len(answer)
 
 
 @given(st.text(alphabet="가나다 abc", max_size=12), st.sampled_from(["삼성전자", "Cornish heath"]))
-def test_a_keyword_between_full_stops_is_always_found_exactly(around: str, keyword: str) -> None:
-    answer = f"{around}. {keyword}. {around}"
+def test_keyword_between_full_stops_matches_exactly(filler: str, keyword: str) -> None:
+    answer = f"{filler}. {keyword}. {filler}"
     assert _hit(keyword, answer).tier == "exact"
 
 
@@ -195,7 +195,7 @@ def _hit(keyword: str, answer: str, matching: str = "tiers") -> KeywordHit:
     return hit
 
 
-def _found(keyword: str, answer: str) -> tuple[str, str]:
+def _tier_and_span(keyword: str, answer: str) -> tuple[str, str]:
     hit = _hit(keyword, answer)
     return str(hit.tier), answer[hit.start : hit.end]
 
@@ -212,7 +212,7 @@ def _found(keyword: str, answer: str) -> tuple[str, str]:
         ("5명", "5명함을 받았습니다.", False),
     ],
 )
-def test_a_suffix_behind_a_number_and_its_unit_is_a_boundary(keyword: str, answer: str, found: bool) -> None:
+def test_suffix_after_number_and_unit_is_a_word_boundary(keyword: str, answer: str, found: bool) -> None:
     assert (find_keyword((keyword,), answer) is not None) == found
 
 
@@ -228,8 +228,8 @@ def test_a_suffix_behind_a_number_and_its_unit_is_a_boundary(keyword: str, answe
         ("전화 070)8888-0147", "담당자 전화 070-8888-0147", "전화 070-8888-0147"),
     ],
 )
-def test_a_phone_number_is_one_value_in_every_spelling(keyword: str, answer: str, span: str) -> None:
-    assert _found(keyword, answer) == ("number", span)
+def test_phone_number_matches_in_every_spelling(keyword: str, answer: str, span: str) -> None:
+    assert _tier_and_span(keyword, answer) == ("number", span)
 
 
 @pytest.mark.parametrize(
@@ -242,10 +242,10 @@ def test_a_phone_number_is_one_value_in_every_spelling(keyword: str, answer: str
         ("02)03-2024", "02.03.2024"),
     ],
 )
-def test_another_number_is_no_phone_number(keyword: str, answer: str) -> None:
+def test_different_number_does_not_match_a_phone_number(keyword: str, answer: str) -> None:
     assert find_keyword((keyword,), answer) is None
 
 
-def test_a_part_of_a_phone_number_and_an_amount_with_many_digits_are_found_as_before() -> None:
-    assert _found("555-0147", "031) 555-0147") == ("exact", "555-0147")
-    assert _found("+12.345678%", "+12.345678 퍼센트 올랐다") == ("number", "+12.345678 퍼센트")
+def test_partial_phone_numbers_and_long_amounts_match() -> None:
+    assert _tier_and_span("555-0147", "031) 555-0147") == ("exact", "555-0147")
+    assert _tier_and_span("+12.345678%", "+12.345678 퍼센트 올랐다") == ("number", "+12.345678 퍼센트")

@@ -1,4 +1,4 @@
-"""Negative questions: refusals are predicates that start a token, never the syllable 없."""
+"""Negative questions: refusals are predicates at the start of a token, not the syllable 없 anywhere."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _result(
         (DISCLAIMER, "It is not true that the money is not guaranteed.", False),
     ],
 )
-def test_the_defaults_pass_refusals_and_nothing_else(check: str, answer: str, passes: bool) -> None:
+def test_default_phrases_pass_refusals_only(check: str, answer: str, passes: bool) -> None:
     assert _result(check, answer).value == float(passes)
 
 
@@ -90,17 +90,17 @@ def test_the_defaults_pass_refusals_and_nothing_else(check: str, answer: str, pa
         (PREMISE, "미래에셋이 아니라 삼성입니다", True),
     ],
 )
-def test_substring_matching_reproduces_the_source_with_its_faults(check: str, answer: str, passes: bool) -> None:
+def test_substring_matching_reproduces_the_original_faults(check: str, answer: str, passes: bool) -> None:
     assert _result(check, answer, settings=RuleSettings(matching="substring")).value == float(passes)
 
 
-def test_the_span_of_the_refusal_is_reported() -> None:
+def test_span_of_the_refusal_is_reported() -> None:
     answer = "요청하신 펀드는  찾을수 없습니다."
-    found = {f.text: (f.verdict, answer[f.start : f.end]) for f in _result(HALLUCINATE, answer).findings}
-    assert found == {"찾을수 없습니다": ("any_of", "찾을수 없습니다")}
+    findings = {f.text: (f.verdict, answer[f.start : f.end]) for f in _result(HALLUCINATE, answer).findings}
+    assert findings == {"찾을수 없습니다": ("any_of", "찾을수 없습니다")}
 
 
-def test_phrases_of_the_question_come_before_the_profile_and_the_defaults() -> None:
+def test_question_phrases_precede_profile_and_default_phrases() -> None:
     phrases = CheckPhrases(all_of=("TIGER",), any_of=("운용사는 미래에셋", "미래에셋이 운용"), none_of=("삼성이 운용",))
     assert _result(PREMISE, "TIGER는 미래에셋이 운용합니다.", phrases).value == 1
     assert _result(PREMISE, "TIGER는 삼성이 운용합니다.", phrases).value == 0
@@ -109,7 +109,7 @@ def test_phrases_of_the_question_come_before_the_profile_and_the_defaults() -> N
     assert [(f.text, f.verdict) for f in result.findings] == [("TIGER", "missing"), ("미래에셋이 운용", "any_of")]
 
 
-def test_a_forbidden_phrase_fails_an_answer_that_has_all_that_is_asked() -> None:
+def test_forbidden_phrase_fails_an_otherwise_complete_answer() -> None:
     phrases = CheckPhrases(all_of=("TIGER",), any_of=("미래에셋이 운용",), none_of=("삼성이 운용",))
     assert _result(PREMISE, "TIGER는 미래에셋이 운용합니다.", phrases).value == 1
     result = _result(PREMISE, "TIGER는 미래에셋이 운용합니다. 삼성이 운용하기도 합니다.", phrases)
@@ -117,47 +117,47 @@ def test_a_forbidden_phrase_fails_an_answer_that_has_all_that_is_asked() -> None
     assert [(f.text, f.verdict) for f in result.findings if f.verdict == "none_of"] == [("삼성이 운용", "none_of")]
 
 
-def test_phrases_that_are_only_forbidden_pass_every_answer_without_them() -> None:
+def test_only_forbidden_phrases_pass_every_answer_without_them() -> None:
     phrases = CheckPhrases(none_of=("무조건",))
     assert _result(DISCLAIMER, "수익은 시장에 따라 다릅니다.", phrases).value == 1
     assert _result(DISCLAIMER, "수익은 무조건 납니다.", phrases).value == 0
 
 
-def test_a_forbidden_phrase_that_is_negated_forbids_nothing(kiwi: None) -> None:
+def test_negated_forbidden_phrase_is_allowed(kiwi: None) -> None:
     phrases = CheckPhrases(any_of=("미래에셋이 운용",), none_of=("삼성이 운용",))
     result = _result(PREMISE, "미래에셋이 운용합니다. 삼성이 운용하지 않습니다.", phrases)
     assert (result.value, [f.verdict for f in result.findings]) == (1, ["any_of", "negated"])
 
 
-def test_a_premise_without_phrases_is_corrected_by_the_name_that_source_000_looks_for() -> None:
+def test_premise_without_phrases_uses_the_default_name() -> None:
     assert _result(PREMISE, "운용사는 미래에셋자산운용입니다.").value == 1
     assert _result(PREMISE, "운용사는 삼성입니다.").value == 0
 
 
-def test_an_echo_of_the_premise_corrects_nothing() -> None:
+def test_echo_of_the_premise_corrects_nothing() -> None:
     phrases = CheckPhrases(any_of=("운용사는 미래에셋", "미래에셋이 운용"))
     assert _result(PREMISE, "미래에셋 TIGER에 대해 물으셨는데, 삼성이 운용합니다.", phrases).value == 0
 
 
-def test_a_check_of_the_profile_has_its_own_phrases() -> None:
+def test_profile_check_has_its_own_phrases() -> None:
     settings = RuleSettings(checks={"should_refer_to_staff": CheckPhrases(any_of=("담당자에게 문의",))})
     result = _result("should_refer_to_staff", "담당자에게 문의하세요.", settings=settings)
     assert (result.value, result.detail["phrases"]) == (1, "profile")
 
 
-def test_a_corrected_premise_in_a_negated_clause_does_not_count(kiwi: None) -> None:
+def test_negated_premise_correction_does_not_count(kiwi: None) -> None:
     phrases = CheckPhrases(any_of=("미래에셋",))
     result = _result(PREMISE, "미래에셋이 아니라 삼성이 운용합니다.", phrases)
     assert (result.value, result.findings[0].verdict) == (0, "negated")
 
 
-def test_without_an_analyser_the_negation_is_reported_and_the_phrase_counts() -> None:
+def test_negation_is_reported_and_counts_without_an_analyser() -> None:
     phrases = CheckPhrases(any_of=("미래에셋",))
     result = _result(PREMISE, "미래에셋이 아니라 삼성이 운용합니다.", phrases)
     assert (result.value, result.findings[0].reason) == (1, "negation_not_confirmed")
 
 
-def test_a_check_that_asks_for_a_negation_names_what_is_negated(kiwi: None) -> None:
+def test_check_for_a_negation_matches_the_negated_phrase(kiwi: None) -> None:
     phrases = CheckPhrases(all_of=("보장",), any_of=("보장되지 않", "보장하지 않"))
     assert _result(DISCLAIMER, "원금은 보장되지 않습니다.", phrases).value == 1
 
@@ -170,13 +170,13 @@ def test_a_check_that_asks_for_a_negation_names_what_is_negated(kiwi: None) -> N
         ("should_sing", "negative", Status.FAILED, "unknown_check: should_sing"),
     ],
 )
-def test_a_question_that_cannot_be_checked_has_a_reason(check: str, category: str, status: Status, reason: str) -> None:
+def test_question_that_cannot_be_checked_has_a_reason(check: str, category: str, status: Status, reason: str) -> None:
     result = _result(check, "없습니다", category=category)
     assert (result.status, result.reason) == (status, reason)
 
 
 @given(st.text(max_size=60))
-def test_every_text_can_be_checked_and_spans_lie_inside_it(answer: str) -> None:
+def test_any_text_can_be_checked_and_spans_lie_within_it(answer: str) -> None:
     result = _result(HALLUCINATE, answer)
     assert result.value in {0, 1}
     assert all(

@@ -1,4 +1,4 @@
-"""One normalisation of both sides, and the way back to the original."""
+"""Normalisation for comparison, and mapping back to the original text."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from evaluation.metrics.normalise import fold, fold_with_lines, folded
         ("STRASSE Straße", "strasse strasse"),
     ],
 )
-def test_texts_that_mean_the_same_fold_to_the_same(written: str, compared: str) -> None:
+def test_equivalent_texts_fold_to_equal_text(written: str, compared: str) -> None:
     assert folded(written) == compared
 
 
-def test_half_width_jamo_are_left_alone() -> None:
+def test_half_width_jamo_stay_unchanged() -> None:
     # blanket NFKC would turn U+FFA1 into a leading consonant
     assert folded("ﾡ") == "ﾡ"
 
 
-def test_a_span_of_the_folded_text_leads_back_to_the_original() -> None:
+def test_span_of_folded_text_maps_back_to_the_original() -> None:
     original = unicodedata.normalize("NFD", "가  ㈜나") + "\u200b 다"
     view = fold(original)
     assert view.text == "가 (주)나 다"
     start = view.text.index("(주)나")
-    begin, end = view.span(start, start + len("(주)나"))
-    assert unicodedata.normalize("NFC", original[begin:end]).rstrip("\u200b") == "㈜나"
+    original_start, end = view.span(start, start + len("(주)나"))
+    assert unicodedata.normalize("NFC", original[original_start:end]).rstrip("\u200b") == "㈜나"
     last = view.text.index("다")
     assert unicodedata.normalize("NFC", original[slice(*view.span(last, last + 1))]) == "다"
 
 
-def test_line_breaks_are_kept_place_by_place_for_the_clauses() -> None:
+def test_line_breaks_are_preserved_for_clause_splitting() -> None:
     original = "원금  \n 손실\n없음 A  B"
     assert fold(original).text == "원금 손실 없음 a b"
     assert fold_with_lines(original) == "원금\n손실\n없음 a b"
@@ -58,7 +58,7 @@ def test_line_breaks_are_kept_place_by_place_for_the_clauses() -> None:
 @example("\u1100\u1161\u11a8")
 @example("a\u0301\u200b\u0302")
 @example("\u200b")
-def test_every_folded_character_comes_from_a_span_inside_the_original(original: str) -> None:
+def test_every_folded_character_maps_to_a_span_of_the_original(original: str) -> None:
     view = fold(original)
     spans = [view.span(i, i + 1) for i in range(len(view.text))]
     assert all(0 <= start < end <= len(original) for start, end in spans)
@@ -66,10 +66,10 @@ def test_every_folded_character_comes_from_a_span_inside_the_original(original: 
 
 
 @given(st.text())
-def test_folding_ignores_the_unicode_form_of_the_input(original: str) -> None:
+def test_folding_ignores_the_unicode_form(original: str) -> None:
     assert fold(unicodedata.normalize("NFD", original)).text == fold(unicodedata.normalize("NFC", original)).text
 
 
 @given(st.text(alphabet=st.characters(codec="ascii")))
-def test_folding_twice_changes_nothing_more(original: str) -> None:
+def test_folding_is_idempotent(original: str) -> None:
     assert fold(fold(original).text).text == fold(original).text

@@ -1,4 +1,4 @@
-"""Numbers are values, articles are names."""
+"""Numbers are compared by value, and articles by name."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_text_without_digits_is_no_number() -> None:
         ("제15조의2와 제 3 조 제2항", [("제15조의2", ""), ("제3조", ""), ("제2항", "")]),
     ],
 )
-def test_the_quantities_of_a_text(text: str, found: list[tuple[str, str]]) -> None:
+def test_quantities_are_extracted_from_text(text: str, found: list[tuple[str, str]]) -> None:
     assert [(q.canonical, q.unit) for q in quantities(text) if not q.is_code] == found
 
 
@@ -74,7 +74,7 @@ def test_an_article_needs_its_number_and_its_kind(text: str) -> None:
     assert article_references(text) == ()
 
 
-def test_two_conditions_of_an_article_are_not_its_second_branch() -> None:
+def test_conditions_of_an_article_are_not_its_second_branch() -> None:
     assert [a.name for a in article_references("제15조의 2가지 요건, 제15조의2가지 요건")] == ["제15조", "제15조"]
 
 
@@ -85,35 +85,41 @@ def test_grouping_does_not_change_a_number(number: int) -> None:
 
 @given(st.text(alphabet="0123456789,.제조의항만억천십일이원%- 개kgm", max_size=40))
 def test_quantities_are_ordered_and_never_overlap(text: str) -> None:
-    found = quantities(text)
-    assert all(0 <= q.start < q.end <= q.unit_end <= len(text) for q in found)
-    assert all(a.end <= b.start for a, b in pairwise(found))
+    found_quantities = quantities(text)
+    assert all(0 <= q.start < q.end <= q.unit_end <= len(text) for q in found_quantities)
+    assert all(a.end <= b.start for a, b in pairwise(found_quantities))
 
 
-def test_a_counter_may_follow_about() -> None:
-    assert [(one.canonical, one.is_counted) for one in quantities("10여명과 3명")] == [("10", True), ("3", True)]
+def test_counter_may_follow_the_suffix_for_about() -> None:
+    assert [(quantity.canonical, quantity.is_counted) for quantity in quantities("10여명과 3명")] == [
+        ("10", True),
+        ("3", True),
+    ]
 
 
-def test_two_digits_that_begin_with_0_are_a_code() -> None:
-    assert [(one.canonical, one.is_code) for one in quantities("07 and 7")] == [("07", True), ("7", False)]
+def test_number_with_a_leading_zero_is_a_code() -> None:
+    assert [(quantity.canonical, quantity.is_code) for quantity in quantities("07 and 7")] == [
+        ("07", True),
+        ("7", False),
+    ]
 
 
 @pytest.mark.parametrize(
     ("run", "counts"),
     [
         *[
-            (one, True)
-            for one in ("명", "개월간", "원으로", "여", "여명", "명대는", "번째", "원짜리", "명씩은", "명당")
+            (text, True)
+            for text in ("명", "개월간", "원으로", "여", "여명", "명대는", "번째", "원짜리", "명씩은", "명당")
         ],
-        *[(one, True) for one in ("명여", "명쯤", "명가량", "일이내에")],
-        *[(one, False) for one in ("인버스", "선물", "여름", "명랑", "")],
+        *[(text, True) for text in ("명여", "명쯤", "명가량", "일이내에")],
+        *[(text, False) for text in ("인버스", "선물", "여름", "명랑", "")],
     ],
 )
-def test_some_hangul_behind_a_number_only_counts(run: str, counts: bool) -> None:
+def test_counting_suffixes_are_distinguished_from_other_words(run: str, counts: bool) -> None:
     assert starts_with_counter(run) == counts
 
 
-def test_only_an_edge_inside_a_number_cuts_it() -> None:
+def test_only_an_edge_inside_a_number_splits_it() -> None:
     text = prepare("약 200명이 1억 200만원을")
     number = text.folded.text.index("200명")
     assert not text.is_cut(number, number + 3)

@@ -1,4 +1,4 @@
-"""The closed list of particles agrees with the syllable before it."""
+"""Particles of the closed list agree with the syllable before them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def test_particles_are_recognised(before: str, run: str) -> None:
 @pytest.mark.parametrize(
     ("tag", "noun"), [("NNG", True), ("SL", True), ("SN", True), ("XR", True), ("VV", False), ("SP", False)]
 )
-def test_what_is_written_as_its_form_says_counts_as_a_noun(tag: str, noun: bool) -> None:
+def test_foreign_words_numbers_and_roots_count_as_nouns(tag: str, noun: bool) -> None:
     assert Morpheme("etf", tag, 0, 3).is_noun == noun
 
 
 @pytest.mark.parametrize(
     ("before", "run"), [("정", "는"), ("자", "은"), ("일", "으로"), ("정", "안"), ("리", "수거함"), ("정", "")]
 )
-def test_what_does_not_agree_or_is_another_word_is_none(before: str, run: str) -> None:
+def test_disagreeing_particles_and_other_words_are_not_recognised(before: str, run: str) -> None:
     assert is_particle_chain(before, run) is (run == "")
 
 
@@ -51,5 +51,5 @@ def test_what_does_not_agree_or_is_another_word_is_none(before: str, run: str) -
         ("마을", "마을"),
     ],
 )
-def test_only_unambiguous_particles_are_dropped_from_a_keyword(word: str, stem: str) -> None:
+def test_only_unambiguous_particles_are_removed_from_a_keyword(word: str, stem: str) -> None:
     assert without_particle(word) == stem

@@ -1,4 +1,4 @@
-"""Phrases start a token, may go on with any ending, and may hold a gap within a clause."""
+"""Phrases start at a token, accept any ending, and may have a gap within a clause."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ from evaluation.metrics.phrases import find_phrase
         ("", "anything", False),
     ],
 )
-def test_a_phrase_is_found_where_it_says_something(phrase: str, answer: str, found: bool) -> None:
+def test_phrase_matches_only_at_a_token_start_within_a_clause(phrase: str, answer: str, found: bool) -> None:
     assert (find_phrase(phrase, answer) is not None) == found

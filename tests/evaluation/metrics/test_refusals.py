@@ -1,4 +1,4 @@
-"""Refusals are told from answers, in both languages and of several classes."""
+"""Refusals are distinguished from answers, in English and Korean."""
 
 from __future__ import annotations
 
@@ -347,20 +347,20 @@ ANSWERS_KO = (
 
 
 @pytest.mark.parametrize("answer", REFUSALS + REFUSALS_KO)
-def test_a_refusal_is_found(answer: str) -> None:
+def test_refusal_is_detected(answer: str) -> None:
     assert find_refusal(answer, anywhere=False) is not None
 
 
 @pytest.mark.parametrize("answer", ANSWERS + ANSWERS_KO)
-def test_an_answer_is_no_refusal(answer: str) -> None:
+def test_answer_is_not_detected_as_a_refusal(answer: str) -> None:
     assert find_refusal(answer, anywhere=False) is None
 
 
 @pytest.mark.parametrize(
     "unit", ["no ", "the document that ", "but and so ", "i don't ", "자료에 없는 ", "없", "고객은 ", "관련", "(", "'"]
 )
-def test_reading_takes_time_in_proportion_to_the_length(unit: str) -> None:
+def test_detection_time_is_linear_in_the_length(unit: str) -> None:
     text = unit * (40_000 // len(unit))
-    started = process_time()
+    start = process_time()
     find_refusal(text)
-    assert process_time() - started < 3  # some tenths of a second; the square of the length takes minutes
+    assert process_time() - start < 3  # some tenths of a second; the square of the length takes minutes

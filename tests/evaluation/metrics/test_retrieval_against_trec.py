@@ -1,4 +1,4 @@
-"""The retrieval metrics give what trec_eval gives, on random rankings; repeated ids never bring more than 1."""
+"""Retrieval metrics equal trec_eval on random rankings; repeated ids never yield more than 1."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def _value(metric: RuleMetric, ranking: list[str], relevant: list[str], k: int) 
 
 
 @given(RANKINGS, RELEVANT, st.integers(1, 20))
-def test_every_figure_is_trec_evals(ranking: list[str], relevant: list[str], k: int) -> None:
+def test_every_metric_equals_trec_eval(ranking: list[str], relevant: list[str], k: int) -> None:
     measures = {f"{name}.{k}" for name in METRICS if name != "recip_rank"} | {"recip_rank"}
     evaluator = pytrec_eval.RelevanceEvaluator({"q": dict.fromkeys(relevant, 1)}, measures)
     # trec_eval orders by score; recip_rank knows no cut, so the ranking is cut for it
     run = {chunk_id: float(-place) for place, chunk_id in enumerate(ranking[:k])}
-    theirs = evaluator.evaluate({"q": run})["q"]
+    expected = evaluator.evaluate({"q": run})["q"]
     for name, metric in METRICS.items():
         key = name if name == "recip_rank" else f"{name}_{k}"
-        assert _value(metric, ranking, relevant, k) == pytest.approx(theirs[key], abs=1e-9), name
+        assert _value(metric, ranking, relevant, k) == pytest.approx(expected[key], abs=1e-9), name
 
 
 @given(
@@ -56,15 +56,13 @@ def test_every_figure_is_trec_evals(ranking: list[str], relevant: list[str], k: 
     st.lists(st.sampled_from(IDS[:6]), min_size=1, max_size=6),
     st.integers(1, 20),
 )
-def test_repeated_ids_never_bring_more_than_one(ranking: list[str], relevant: list[str], k: int) -> None:
+def test_repeated_ids_never_score_above_one(ranking: list[str], relevant: list[str], k: int) -> None:
     for metric in METRICS.values():
         assert 0 <= _value(metric, ranking, relevant, k) <= 1
 
 
 @given(RANKINGS, RELEVANT, st.integers(1, 20))
-def test_a_repeated_id_keeps_its_place_and_is_not_relevant_again(
-    ranking: list[str], relevant: list[str], k: int
-) -> None:
+def test_repeated_id_keeps_its_rank_and_counts_once(ranking: list[str], relevant: list[str], k: int) -> None:
     repeated = [chunk_id for chunk_id in ranking for _ in range(2)]
     spaced = [item for chunk_id in ranking for item in (chunk_id, f"not {chunk_id}")]
     for metric in METRICS.values():

@@ -1,4 +1,4 @@
-"""Retrieval metrics on small rankings, by hand."""
+"""Retrieval metrics on small rankings, computed by hand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _value(metric: RuleMetric, relevant: str, retrieved: str, k: int = 5) -> flo
         (average_precision_at_k, (1 / 2 + 2 / 4) / 3),  # precision at ranks 2 and 4, over three relevant
     ],
 )
-def test_two_of_three_relevant_passages_at_ranks_two_and_four(metric: RuleMetric, value: float) -> None:
+def test_metrics_of_two_relevant_passages_at_ranks_two_and_four(metric: RuleMetric, value: float) -> None:
     assert _value(metric, "bdz", "abcdef") == pytest.approx(value)
 
 
@@ -49,7 +49,7 @@ def test_only_the_top_k_count() -> None:
     assert _value(precision_at_k, "a", "a", k=5) == 1 / 5
 
 
-def test_a_repeated_id_keeps_its_place_and_is_not_relevant_twice() -> None:
+def test_repeated_id_keeps_its_rank_and_is_relevant_once() -> None:
     assert _value(recall_at_k, "ab", "aaab", k=3) == 1 / 2
     assert _value(precision_at_k, "a", "aaa", k=3) == 1 / 3
     # b is at rank 3 behind the repeated a: (1/1 + 2/3) / 2
@@ -57,7 +57,7 @@ def test_a_repeated_id_keeps_its_place_and_is_not_relevant_twice() -> None:
 
 
 @pytest.mark.parametrize("metric", ALL)
-def test_nothing_retrieved_is_zero_and_no_retrieval_is_not_applicable(metric: RuleMetric) -> None:
+def test_empty_retrieval_is_zero_and_no_retrieval_not_applicable(metric: RuleMetric) -> None:
     question = QuestionSpec(id="q", category="c", text="?", ground_truth_chunk_ids=("a",))
     assert metric(question, AnswerSpec("", contexts=()), RuleSettings()).value == 0
     assert metric(question, AnswerSpec(""), RuleSettings()).reason == "does_not_retrieve"
@@ -66,27 +66,27 @@ def test_nothing_retrieved_is_zero_and_no_retrieval_is_not_applicable(metric: Ru
     assert metric(unlabelled, AnswerSpec("", contexts=()), RuleSettings()).reason == "no_relevant_chunks"
 
 
-def test_the_contexts_give_the_ranking_where_no_ids_are_listed() -> None:
+def test_contexts_give_the_ranking_without_retrieved_ids() -> None:
     question = QuestionSpec(id="q", category="c", text="?", ground_truth_chunk_ids=("b",))
     contexts = (ContextSpec("x", chunk_id="a"), ContextSpec("y"), ContextSpec("z", chunk_id="b"))
     assert reciprocal_rank(question, AnswerSpec("", contexts=contexts), RuleSettings()).value == 1 / 3
 
 
 @given(st.text("abcdef", min_size=1, max_size=6), st.text("abcdefgh", max_size=12), st.integers(1, 10))
-def test_every_figure_is_a_share_and_they_agree_about_zero(relevant: str, retrieved: str, k: int) -> None:
+def test_every_value_is_a_share_and_metrics_agree_about_zero(relevant: str, retrieved: str, k: int) -> None:
     values = [_value(metric, relevant, retrieved, k) for metric in ALL]
     assert all(value is not None and 0 <= value <= 1 + 1e-12 for value in values)
     assert len({bool(value) for value in values}) == 1
 
 
 @given(st.text("abcdef", min_size=1, max_size=6))
-def test_a_perfect_ranking_has_the_highest_gain(relevant: str) -> None:
+def test_perfect_ranking_has_the_maximum_value(relevant: str) -> None:
     ideal = "".join(dict.fromkeys(relevant))
     assert _value(ndcg_at_k, relevant, ideal, k=10) == pytest.approx(1)
     assert _value(average_precision_at_k, relevant, ideal, k=10) == pytest.approx(1)
 
 
-def test_the_ranking_is_kept_for_the_reader() -> None:
+def test_result_detail_stores_the_ranking() -> None:
     question = QuestionSpec(id="q", category="c", text="?", ground_truth_chunk_ids=("b", "z"))
     result = recall_at_k(question, AnswerSpec("", retrieved_ids=("a", "b")), RuleSettings(k=2))
     assert result.status is Status.SCORED

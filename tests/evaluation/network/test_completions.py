@@ -1,4 +1,4 @@
-"""What servers that speak OpenAI's format send: finish reasons, errors, content of several types, counts of tokens."""
+"""Responses of servers with OpenAI's API: finish reasons, errors, content types and token counts."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ from evaluation.network.outcomes import Outcome
         (True, Outcome.UNKNOWN_ENDING),
     ],
 )
-def test_finish_reasons_of_all_servers_are_of_few_families(reason: Any, outcome: Outcome) -> None:
+def test_finish_reasons_map_to_outcomes(reason: Any, outcome: Outcome) -> None:
     assert finish_outcome(classify_finish_reason(reason)) is outcome
 
 
 @given(st.text(min_size=1).filter(str.strip))
-def test_a_finish_reason_that_is_in_no_table_is_no_success(word: str) -> None:
+def test_unlisted_finish_reason_is_unknown(word: str) -> None:
     ending = classify_finish_reason(f"zz {word}")
     assert ending is FinishReason.UNKNOWN
 
@@ -91,7 +91,7 @@ def test_a_finish_reason_that_is_in_no_table_is_no_success(word: str) -> None:
         ({"error": {"code": "json_validate_failed"}}, Outcome.PARSE),
     ],
 )
-def test_an_error_inside_a_200_acts_by_its_code(body: Any, outcome: Outcome) -> None:
+def test_error_inside_a_200_is_classified_by_its_code(body: Any, outcome: Outcome) -> None:
     error = read_server_error(body)
     assert error is not None
     assert error.outcome() is outcome
@@ -100,7 +100,7 @@ def test_an_error_inside_a_200_acts_by_its_code(body: Any, outcome: Outcome) -> 
 @pytest.mark.parametrize(
     "body", [{}, {"error": None}, {"error": {}}, {"error": ""}, {"choices": []}, "error", None, 5, [], {"error": 5}]
 )
-def test_no_error_is_read_where_none_is_reported(body: Any) -> None:
+def test_body_without_an_error_has_none(body: Any) -> None:
     assert read_server_error(body) is None
 
 
@@ -122,10 +122,10 @@ def test_no_error_is_read_where_none_is_reported(body: Any) -> None:
         (500, {"code": 500, "message": "list index out of range"}, Outcome.SERVER_ERROR),
     ],
 )
-def test_beside_a_status_only_exact_codes_count(status: int, error: Any, outcome: Outcome) -> None:
-    found = read_server_error({"error": error})
-    assert found is not None
-    assert found.outcome(status) is outcome
+def test_error_codes_refine_the_status_only_if_exact(status: int, error: Any, outcome: Outcome) -> None:
+    server_error = read_server_error({"error": error})
+    assert server_error is not None
+    assert server_error.outcome(status) is outcome
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,11 @@ def test_beside_a_status_only_exact_codes_count(status: int, error: Any, outcome
         (True, None),
     ],
 )
-def test_the_text_of_content_is_read_where_it_is_unambiguous(content: Any, text: str | None) -> None:
+def test_unambiguous_content_is_read_as_text(content: Any, text: str | None) -> None:
     assert content_text(content) == text
 
 
-def test_a_key_that_is_there_twice_is_found_anywhere() -> None:
+def test_duplicate_keys_are_detected_at_any_depth() -> None:
     assert has_duplicate_keys(b'{"a": [{"b": 1, "b": 2}]}')
     assert not has_duplicate_keys(b'{"a": [{"b": 1}, {"b": 2}]}')
 
@@ -168,7 +168,7 @@ def test_a_key_that_is_there_twice_is_found_anywhere() -> None:
         (None, ""),
     ],
 )
-def test_a_refusal_stands_in_the_message_or_in_a_part(message: Any, refusal: str) -> None:
+def test_refusal_is_read_from_message_or_part(message: Any, refusal: str) -> None:
     assert refusal_text(message) == refusal
 
 
@@ -183,7 +183,7 @@ def usage(prompt: Any, completion: Any, total: Any = None, cached: Any = None, r
 
 
 @pytest.mark.parametrize(
-    ("told", "tokens_out"),
+    ("raw_usage", "tokens_out"),
     [
         (usage(700, 40, 740), 40),
         (usage(700, 40), 40),
@@ -201,19 +201,19 @@ def usage(prompt: Any, completion: Any, total: Any = None, cached: Any = None, r
         (usage(700, 40.0, 740), None),
     ],
 )
-def test_output_is_what_is_billed_and_unknown_where_counts_contradict_each_other(
-    told: dict[str, Any], tokens_out: int | None
+def test_output_tokens_include_reasoning_and_are_unknown_if_inconsistent(
+    raw_usage: dict[str, Any], tokens_out: int | None
 ) -> None:
-    assert read_usage(told).tokens_out == tokens_out
+    assert read_usage(raw_usage).tokens_out == tokens_out
 
 
 @given(st.one_of(st.none(), st.integers(), st.dictionaries(st.text(), st.integers()), st.lists(st.integers())))
-def test_no_usage_raises(told: Any) -> None:
-    assert isinstance(read_usage(told), Usage)
+def test_any_usage_can_be_read(raw_usage: Any) -> None:
+    assert isinstance(read_usage(raw_usage), Usage)
 
 
 @pytest.mark.parametrize(
-    ("body", "words"),
+    ("body", "message"),
     [
         (json.dumps({"error": {"message": "temperature: only 1 is supported"}}), "temperature: only 1 is supported"),
         (json.dumps({"error": "no such model"}), "no such model"),
@@ -226,5 +226,5 @@ def test_no_usage_raises(told: Any) -> None:
         ("x" * 900, "x" * 239 + "…"),
     ],
 )
-def test_the_words_of_a_server_are_one_line(body: str, words: str) -> None:
-    assert server_message(body) == words
+def test_server_message_is_one_line(body: str, message: str) -> None:
+    assert server_message(body) == message

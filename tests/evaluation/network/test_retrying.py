@@ -55,37 +55,35 @@ def rng() -> random.Random:
         ({}, None),
     ],
 )
-def test_the_wait_a_server_asks_for_is_read_as_seconds_or_date_and_garbage_is_none(
-    headers: dict[str, str], seconds: float | None
-) -> None:
+def test_retry_after_is_parsed_as_seconds_or_date_or_none(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_seconds(headers, NOON) == seconds
 
 
 @given(st.text())
-def test_no_retry_after_raises(text: str) -> None:
+def test_any_retry_after_can_be_parsed(text: str) -> None:
     seconds = retry_after_seconds({"retry-after": text}, NOON)
     assert seconds is None or 0 <= seconds <= 86_400
 
 
-def test_a_short_retry_after_is_obeyed_with_a_little_spread() -> None:
+def test_short_retry_after_is_obeyed_with_jitter() -> None:
     decision = decide(Outcome.RATE_LIMITED, 1, 1.0, rng())
     assert isinstance(decision, Retry)
     assert 1.0 <= decision.seconds <= 1.25  # 1 + at most a quarter of 1
 
 
-class Most(random.Random):
+class MaximumJitter(random.Random):
     def uniform(self, a: float, b: float) -> float:
         return b
 
 
-def test_without_a_wait_it_is_at_most_two_seconds_and_doubles() -> None:
-    found = [decide(Outcome.SERVER_ERROR, number, None, Most()) for number in range(1, 5)]
-    assert [one.seconds for one in found if isinstance(one, Retry | Defer)] == [2.0, 4.0, 8.0, 16.0]
+def test_backoff_starts_at_two_seconds_and_doubles() -> None:
+    decisions = [decide(Outcome.SERVER_ERROR, number, None, MaximumJitter()) for number in range(1, 5)]
+    assert [decision.seconds for decision in decisions if isinstance(decision, Retry | Defer)] == [2.0, 4.0, 8.0, 16.0]
 
 
-def test_the_spread_reaches_up_to_a_quarter_of_the_wait_and_to_a_second() -> None:
-    found = [decide(Outcome.RATE_LIMITED, 1, seconds, Most()) for seconds in (2.0, 8.0)]
-    assert found == [Retry(2.5), Retry(9.0)]
+def test_jitter_is_at_most_a_quarter_of_the_wait_and_one_second() -> None:
+    decisions = [decide(Outcome.RATE_LIMITED, 1, seconds, MaximumJitter()) for seconds in (2.0, 8.0)]
+    assert decisions == [Retry(2.5), Retry(9.0)]
 
 
 def test_a_long_retry_after_defers_the_unit_and_frees_the_worker() -> None:
@@ -97,14 +95,14 @@ def test_a_long_retry_after_defers_the_unit_and_frees_the_worker() -> None:
 @pytest.mark.parametrize(
     "outcome", [Outcome.CONNECTION, Outcome.RATE_LIMITED, Outcome.OVERLOADED, Outcome.SERVER_ERROR]
 )
-def test_passing_faults_are_tried_five_times_in_all(outcome: Outcome) -> None:
+def test_transient_failures_are_tried_five_times(outcome: Outcome) -> None:
     decisions = [decide(outcome, number, None, rng()) for number in range(1, 6)]
     assert all(isinstance(decision, Retry | Defer) for decision in decisions[:4])
     assert decisions[4] == GiveUp(str(outcome))
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4))
-def test_own_waits_have_full_jitter_below_a_doubling_limit(seed: int, number: int) -> None:
+def test_backoff_has_full_jitter_below_a_doubling_limit(seed: int, number: int) -> None:
     decision = decide(Outcome.SERVER_ERROR, number, None, random.Random(seed))
     assert isinstance(decision, Retry)
     assert 0.0 <= decision.seconds <= {1: 2.0, 2: 4.0, 3: 8.0, 4: 16.0}[number]
@@ -113,9 +111,9 @@ def test_own_waits_have_full_jitter_below_a_doubling_limit(seed: int, number: in
 def test_a_timeout_is_tried_twice_at_most_because_it_may_be_billed() -> None:
     assert isinstance(decide(Outcome.TIMEOUT, 1, None, rng()), Retry)
     assert decide(Outcome.TIMEOUT, 2, None, rng()) == GiveUp("timeout")
-    after_a_limit = [Outcome.RATE_LIMITED, Outcome.RATE_LIMITED]
-    assert isinstance(decide(Outcome.TIMEOUT, 3, None, rng(), earlier=after_a_limit), Retry | Defer)
-    assert decide(Outcome.TIMEOUT, 4, None, rng(), earlier=[*after_a_limit, Outcome.TIMEOUT]) == GiveUp("timeout")
+    rate_limited = [Outcome.RATE_LIMITED, Outcome.RATE_LIMITED]
+    assert isinstance(decide(Outcome.TIMEOUT, 3, None, rng(), earlier=rate_limited), Retry | Defer)
+    assert decide(Outcome.TIMEOUT, 4, None, rng(), earlier=[*rate_limited, Outcome.TIMEOUT]) == GiveUp("timeout")
 
 
 @pytest.mark.parametrize("outcome", [Outcome.PARSE, Outcome.TRUNCATED])
@@ -130,15 +128,15 @@ def test_an_unreadable_reply_gets_one_repair_try_at_once(outcome: Outcome) -> No
     "outcome",
     ["unauthorised", "forbidden", "not_found", "no_credit", "redirect", "blocked", "tls"],
 )
-def test_what_only_a_person_can_mend_stops_at_the_first_attempt(outcome: str) -> None:
+def test_failures_that_need_action_stop_at_the_first_attempt(outcome: str) -> None:
     assert decide(Outcome(outcome), 1, None, rng()) == NeedsAction(outcome)
 
 
 @pytest.mark.parametrize("outcome", ["refused", "filtered", "bad_request", "too_large", "wrong_content", "ok"])
-def test_what_a_second_call_would_not_change_is_not_called_again(outcome: str) -> None:
+def test_permanent_failures_are_not_retried(outcome: str) -> None:
     assert decide(Outcome(outcome), 1, None, rng()) == GiveUp(outcome)
 
 
 @given(st.sampled_from(Outcome), st.integers(5, 50), st.none() | st.floats(0, 1e5))
-def test_no_unit_is_called_a_sixth_time(outcome: Outcome, number: int, retry_after: float | None) -> None:
+def test_units_are_tried_at_most_five_times(outcome: Outcome, number: int, retry_after: float | None) -> None:
     assert isinstance(decide(outcome, number, retry_after, rng()), GiveUp | NeedsAction)

@@ -1,4 +1,4 @@
-"""From the results of an answer to its overall score: what of it is kept, by hand."""
+"""The overall score of an answer and its stored details, by hand."""
 
 from __future__ import annotations
 
@@ -25,55 +25,58 @@ def profile(**changes: Any) -> ProfileSpec:
     return ProfileSpec.model_validate(base | changes)
 
 
-def score(accuracy: Result, claim_support: Result, category: str = "single_hop", **changes: Any) -> Result:
+def answer_score(accuracy: Result, claim_support: Result, category: str = "single_hop", **changes: Any) -> Result:
     results = {"accuracy": accuracy, "claim_support": claim_support, "tone": Result.labelled("good")}
     return answer_overall(profile(**changes), results, SCALES, category)
 
 
-def test_a_score_keeps_its_weights_and_contributions() -> None:
+def test_score_stores_weights_and_contributions() -> None:
     # 0.6 x (4 - 1) / 4 + 0.4 x 0.5 = 0.45 + 0.2; the class is no part of it
-    result = score(Result.scored(4), Result.scored(0.5))
+    result = answer_score(Result.scored(4), Result.scored(0.5))
     assert result.value == pytest.approx(0.65)
     assert result.detail["weights"] == pytest.approx({"accuracy": 0.6, "claim_support": 0.4})
     assert result.detail["contributions"] == pytest.approx({"accuracy": 0.45, "claim_support": 0.2})
     assert result.detail.keys() == {"weights", "contributions"}
 
 
-def test_what_the_answer_left_empty_adds_zero_and_is_named() -> None:
-    result = score(Result.scored(4), NO_CLAIMS)
+def test_part_left_empty_by_the_answer_adds_zero_and_is_listed() -> None:
+    result = answer_score(Result.scored(4), NO_CLAIMS)
     assert result.value == pytest.approx(0.45)
     assert result.detail["zeroed"] == {"claim_support": 0.0}
 
 
-def test_on_a_negative_question_it_is_left_out() -> None:
+def test_empty_part_of_a_negative_question_is_left_out() -> None:
     # 0.45 / 0.6
-    result = score(Result.scored(4), NO_CLAIMS, "negative")
+    result = answer_score(Result.scored(4), NO_CLAIMS, "negative")
     assert result.value == pytest.approx(0.75)
     assert "zeroed" not in result.detail
 
 
-def test_what_the_question_lacks_is_left_out_too() -> None:
-    assert score(Result.scored(4), Result.not_applicable("no_reference")).value == pytest.approx(0.75)
+def test_part_that_the_question_lacks_is_left_out() -> None:
+    assert answer_score(Result.scored(4), Result.not_applicable("no_reference")).value == pytest.approx(0.75)
 
 
-def test_a_failed_part_fails_the_answer_and_keeps_the_bounds() -> None:
+def test_failed_part_fails_the_answer_and_stores_bounds() -> None:
     # 0.45 with claims from 0 to 0.4
-    result = score(Result.scored(4), Result.failed("timeout"))
+    result = answer_score(Result.scored(4), Result.failed("timeout"))
     assert (result.status, result.value, result.reason) == (Status.FAILED, None, "failed_part: claim_support")
     assert result.detail["bounds"] == pytest.approx({"low": 0.45, "high": 0.85})
 
 
-def test_a_failed_part_that_counts_as_zero_keeps_the_bounds_too() -> None:
-    result = score(Result.scored(4), Result.failed("timeout"), on_failure="zero")
+def test_failed_part_counted_as_zero_stores_bounds() -> None:
+    result = answer_score(Result.scored(4), Result.failed("timeout"), on_failure="zero")
     assert (result.status, result.value) == (Status.SCORED, pytest.approx(0.45))
     assert result.detail["bounds"] == pytest.approx({"low": 0.45, "high": 0.85})
 
 
-def test_without_any_part_it_does_not_apply() -> None:
+def test_score_without_parts_is_not_applicable() -> None:
     absent = Result.not_applicable("no_reference")
-    assert (score(absent, absent).status, score(absent, absent).reason) == (Status.NOT_APPLICABLE, "no_parts")
+    assert (answer_score(absent, absent).status, answer_score(absent, absent).reason) == (
+        Status.NOT_APPLICABLE,
+        "no_parts",
+    )
 
 
-@pytest.mark.parametrize(("changes", "has"), [({}, True), ({"parts": []}, False), ({"unit": "run_means"}, False)])
-def test_only_profiles_that_score_single_answers_have_one(changes: dict[str, Any], has: bool) -> None:
-    assert has_answer_overall(profile(**changes)) is has
+@pytest.mark.parametrize(("changes", "expected"), [({}, True), ({"parts": []}, False), ({"unit": "run_means"}, False)])
+def test_only_per_answer_profiles_have_an_answer_score(changes: dict[str, Any], expected: bool) -> None:
+    assert has_answer_overall(profile(**changes)) is expected

@@ -1,4 +1,4 @@
-"""The patterns and the cross diagnosis of source 002."""
+"""Patterns and cross diagnosis of the generation profile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAITH, REL, RECALL = "generation_faithfulness", "answer_relevancy", "recall_at_k
         (0.6 - 1e-12, 0.9, "sound"),
     ],
 )
-def test_the_four_patterns(faithfulness: float, relevancy: float, name: str) -> None:
+def test_pattern_by_faithfulness_and_relevancy(faithfulness: float, relevancy: float, name: str) -> None:
     cell = cell_of(PATTERNS, {FAITH: faithfulness, REL: relevancy})
     assert cell is not None
     assert cell.name == name
@@ -36,17 +36,19 @@ def test_the_four_patterns(faithfulness: float, relevancy: float, name: str) -> 
         (0.1, 0.1, 0.9, "retrieval_stage"),
     ],
 )
-def test_the_cross_diagnosis(recall: float, faithfulness: float, relevancy: float, name: str) -> None:
+def test_cross_diagnosis_by_recall_faithfulness_and_relevancy(
+    recall: float, faithfulness: float, relevancy: float, name: str
+) -> None:
     cell = cell_of(DIAGNOSIS, {RECALL: recall, FAITH: faithfulness, REL: relevancy})
     assert cell is not None
     assert cell.name == name
 
 
-def test_what_is_missing_is_unknown_unless_it_cannot_matter() -> None:
+def test_missing_values_give_no_cell_unless_irrelevant() -> None:
     assert cell_of(PATTERNS, {FAITH: 0.9, REL: None}) is None
     assert cell_of(DIAGNOSIS, {RECALL: 0.9, FAITH: 0.1, REL: None}) is not None  # generation is low already
 
 
-def test_a_table_has_every_combination_once() -> None:
+def test_diagnosis_table_needs_every_combination_once() -> None:
     with pytest.raises(ValueError, match="each combination"):
         DiagnosisTable.model_validate({**PATTERNS.model_dump(), "cells": PATTERNS.model_dump()["cells"][:3]})

@@ -1,4 +1,4 @@
-"""The pass rule of source 003, case by case."""
+"""The pass rule of the regulation profile, case by case."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def overall(accuracy: float, completeness: float, citations: float, relevance: f
     return 0.35 * accuracy + 0.25 * completeness + 0.20 * citations + 0.20 * relevance
 
 
-def judged(*scores: float) -> dict[str, float | None]:
+def values_with_overall(*scores: float) -> dict[str, float | None]:
     return {**dict(zip(PARTS, scores, strict=True)), "overall": overall(*scores)}
 
 
@@ -38,33 +38,36 @@ def judged(*scores: float) -> dict[str, float | None]:
 def test_an_answer_passes_with_every_threshold_met(
     scores: tuple[float, ...], expected: bool, below: tuple[str, ...]
 ) -> None:
-    result = pass_or_fail(REGULATION, judged(*scores), ())
+    result = pass_or_fail(REGULATION, values_with_overall(*scores), ())
     assert (result.verdict, result.below) == (PassVerdict.PASSED if expected else PassVerdict.FAILED, below)
 
 
 @pytest.mark.parametrize("flag", ["unknown_phone", "forbidden_name", "avoidance"])
 def test_a_flag_fails_an_answer_with_full_scores(flag: str) -> None:
-    result = pass_or_fail(REGULATION, judged(1, 1, 1, 1), {flag})
+    result = pass_or_fail(REGULATION, values_with_overall(1, 1, 1, 1), {flag})
     assert (result.verdict, result.below, result.flags) == (PassVerdict.FAILED, (), (flag,))
 
 
 def test_a_failed_part_is_unknown_and_not_a_fail() -> None:
-    values = {**judged(1, 1, 1, 1), "citations": None, "overall": None}
+    values = {**values_with_overall(1, 1, 1, 1), "citations": None, "overall": None}
     result = pass_or_fail(REGULATION, values, ())
     assert (result.verdict, result.status["citations"]) == (PassVerdict.UNKNOWN, None)
     values["accuracy"] = 0.1
     assert pass_or_fail(REGULATION, values, ()).verdict is PassVerdict.FAILED  # whatever citations would have been
-    assert pass_or_fail(REGULATION, judged(1, 1, 1, 1), (), flags_unavailable=True).verdict is PassVerdict.UNKNOWN
+    assert (
+        pass_or_fail(REGULATION, values_with_overall(1, 1, 1, 1), (), flags_unavailable=True).verdict
+        is PassVerdict.UNKNOWN
+    )
 
 
-def test_the_threshold_of_a_metric_that_does_not_apply_is_not_asked_for() -> None:
-    values = judged(1, 1, 1, 1)
+def test_threshold_of_an_inapplicable_metric_is_ignored() -> None:
+    values = values_with_overall(1, 1, 1, 1)
     del values["context_relevance"]
     assert pass_or_fail(REGULATION, values, ()).verdict is PassVerdict.PASSED
     assert pass_or_fail(REGULATION, {}, ()).verdict is PassVerdict.UNKNOWN
 
 
-def test_only_profiles_with_a_rule_pass_or_fail_anything() -> None:
+def test_only_profiles_with_a_pass_rule_have_passing() -> None:
     assert {name for name, profile in SHIPPED.items() if has_passing(profile)} == {
         "regulation",
         "phases",
@@ -73,6 +76,6 @@ def test_only_profiles_with_a_rule_pass_or_fail_anything() -> None:
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(0.7, PassVerdict.PASSED), (0.6999, PassVerdict.FAILED)])
-def test_source_004_needs_improvement_below_its_threshold(value: float, verdict: PassVerdict) -> None:
+def test_phases_profile_fails_below_its_threshold(value: float, verdict: PassVerdict) -> None:
     profile: ProfileSpec = SHIPPED["phases"]
     assert pass_or_fail(profile, {"overall": value}, ()).verdict is verdict

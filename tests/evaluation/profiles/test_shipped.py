@@ -1,4 +1,4 @@
-"""The shipped profiles reproduce their sources' weights, thresholds and names."""
+"""The shipped profiles have the weights, thresholds and names of their sources."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from evaluation.profiles.per_answer import DERIVED_METRICS, PartValue, overall_f
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 
 SHIPPED = {profile.name: profile for profile in shipped_profiles()}
-RULED = (metric.spec for metric in (*RULE_METRICS, *DERIVED_METRICS))
-SPECS = {spec.name: spec for spec in (*RULED, *EMBEDDING_METRICS, *judge_metrics())}
+RULE_SPECS = (metric.spec for metric in (*RULE_METRICS, *DERIVED_METRICS))
+SPECS = {spec.name: spec for spec in (*RULE_SPECS, *EMBEDDING_METRICS, *judge_metrics())}
 
 
-def test_all_seven_are_there() -> None:
+def test_seven_profiles_are_shipped() -> None:
     assert set(SHIPPED) == {
         *("graphrag", "ragas", "generation", "regulation", "phases", "phases_normalised", "standard"),
     }
@@ -56,13 +56,13 @@ NAMES = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_figures_are_shown_under_the_sources_names(name: str) -> None:
+def test_metrics_are_reported_under_the_names_of_the_source(name: str) -> None:
     profile = SHIPPED[name]
     assert set(NAMES[name].split()) <= {profile.report_name(metric) for metric in (*profile.metrics, "overall")}
 
 
-def of_answer(name: str, category: str = "single_hop", **values: float | None) -> float | None:
-    """The overall score of an answer; ``None`` is a metric that does not apply to the question."""
+def answer_score(name: str, category: str = "single_hop", **values: float | None) -> float | None:
+    """The overall score of an answer; ``None`` marks a metric that is not applicable."""
     parts = [
         PartValue(
             metric,
@@ -76,9 +76,11 @@ def of_answer(name: str, category: str = "single_hop", **values: float | None) -
     return overall_of_answer(SHIPPED[name], parts, category=category).value
 
 
-def test_ragas_overall_is_its_score_divided_by_100() -> None:
+def test_ragas_overall_is_the_ragas_score_divided_by_100() -> None:
     # (.3 x 1 + .2 x 1 + .3 x .8327) / .8 = .9372625
-    value = of_answer("ragas", claim_support=1.0, context_precision=None, context_recall=100.0, answer_relevance=83.27)
+    value = answer_score(
+        "ragas", claim_support=1.0, context_precision=None, context_recall=100.0, answer_relevance=83.27
+    )
     assert value == pytest.approx(0.9372625)
     assert SHIPPED["ragas"].report_value("overall", 0.9372625) == pytest.approx(93.72625)
     assert SHIPPED["ragas"].report_value("claim_support", 0.5) == 50.0
@@ -93,49 +95,49 @@ def test_factual_accuracy_has_grades(figure: float, grade: str) -> None:
     assert band.name == grade
 
 
-def test_regulation_weighs_as_its_source() -> None:
+def test_regulation_has_the_weights_of_its_source() -> None:
     # .35 x .9 + .25 x .8 + .2 x .7 + .2 x .6 = .315 + .2 + .14 + .12
-    value = of_answer("regulation", accuracy=0.9, answer_completeness=0.8, citations=0.7, context_relevance=0.6)
+    value = answer_score("regulation", accuracy=0.9, answer_completeness=0.8, citations=0.7, context_relevance=0.6)
     assert value == pytest.approx(0.775)
 
 
 @pytest.mark.parametrize(("value", "source", "normalised"), [(0.0, 0.1, 0.0), (1.0, 1.0, 1.0), (0.5, 0.55, 0.5)])
-def test_the_range_of_source_004_starts_at_its_constant(value: float, source: float, normalised: float) -> None:
+def test_range_of_the_phases_profile_starts_at_its_constant(value: float, source: float, normalised: float) -> None:
     parts = {"citation_coverage": value, "nugget_coverage": value, "claim_support": value}
     # .1 + .9 x value, and value itself
-    assert of_answer("phases", **parts) == pytest.approx(source)
-    assert of_answer("phases_normalised", **parts) == pytest.approx(normalised)
+    assert answer_score("phases", **parts) == pytest.approx(source)
+    assert answer_score("phases_normalised", **parts) == pytest.approx(normalised)
 
 
-def test_both_forms_of_source_004_draw_the_line_at_the_same_answers() -> None:
+def test_both_phases_profiles_have_equivalent_bands() -> None:
     # .2 x .5 + .3 x 2/3 + .4 x .75 + .1 = .7 and (.1 + .2 + .3) / .9 = 2/3
     parts = {"citation_coverage": 0.5, "nugget_coverage": 2 / 3, "claim_support": 0.75}
     for name, expected in (("phases", 0.7), ("phases_normalised", 2 / 3)):
-        value = of_answer(name, **parts)
+        value = answer_score(name, **parts)
         assert value == pytest.approx(expected)
         band = band_of(SHIPPED[name].bands, value or 0.0)
         assert band is not None
         assert band.name == "sufficient"
 
 
-def test_without_claims_or_passages_the_normalised_form_has_no_score() -> None:
-    assert of_answer("phases_normalised", citation_coverage=1.0, nugget_coverage=1.0, claim_support=None) is None
-    assert of_answer("phases_normalised", citation_coverage=None, nugget_coverage=1.0, claim_support=1.0) is None
+def test_phases_normalised_needs_claims_and_passages() -> None:
+    assert answer_score("phases_normalised", citation_coverage=1.0, nugget_coverage=1.0, claim_support=None) is None
+    assert answer_score("phases_normalised", citation_coverage=None, nugget_coverage=1.0, claim_support=1.0) is None
 
 
-def test_standard_uses_nuggets_where_the_question_has_them_and_completeness_elsewhere() -> None:
+def test_standard_uses_nuggets_or_else_completeness() -> None:
     common = {"correctness": 5.0, "claim_support": 0.5, "context_recall": 100.0, "completeness": 3.0}
     # .35 x 1 + .3 x .5 + .2 x .25 + .15 x 1 = .7 with nuggets; completeness 3 of 1..5 is .5: .35 + .15 + .1 + .15
-    assert of_answer("standard", **common, nugget_support=0.25) == pytest.approx(0.7)
-    assert of_answer("standard", **common, nugget_support=None) == pytest.approx(0.75)
+    assert answer_score("standard", **common, nugget_support=0.25) == pytest.approx(0.7)
+    assert answer_score("standard", **common, nugget_support=None) == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize("passed", [0.0, 1.0])
 def test_standard_scores_a_negative_question_by_its_check_alone(passed: float) -> None:
-    assert of_answer("standard", "negative", correctness=3.0, negative_detection=passed) == passed
+    assert answer_score("standard", "negative", correctness=3.0, negative_detection=passed) == passed
 
 
-def test_without_a_judge_standard_has_no_figure_rather_than_one_of_the_negative_questions() -> None:
+def test_standard_without_a_judge_has_no_score() -> None:
     profile = SHIPPED["standard"]
     passed = PartValue("negative_detection", Status.SCORED, 0, 1, 1.0)
     answers = [

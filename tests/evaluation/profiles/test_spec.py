@@ -1,4 +1,4 @@
-"""Profiles are strict data."""
+"""Validation of profile files."""
 
 from __future__ import annotations
 
@@ -68,30 +68,30 @@ def test_the_graphrag_profile_has_the_weights_of_its_source() -> None:
         ("", "not a YAML mapping"),
     ],
 )
-def test_what_is_not_a_profile_is_refused_with_the_reason(text: str, complaint: str) -> None:
+def test_invalid_profile_is_refused_with_the_reason(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint.replace("(", r"\(")):
         load_profile(text)
 
 
-def test_weights_that_sum_to_one_but_for_rounding_are_taken() -> None:
+def test_weights_may_miss_1_by_a_rounding_error() -> None:
     # 0.1 + 0.2 + 0.7 is 0.9999999999999999 in binary
     parts = tuple(ProfilePart(metric=f"m{i}", weight=w) for i, w in enumerate((0.1, 0.2, 0.7)))
     assert ProfileSpec(name="p", title=BilingualText(en="T", ko="T"), parts=parts).parts == parts
 
 
-def test_rule_settings_carry_the_profiles_checks_and_the_runs_k() -> None:
+def test_rule_settings_have_checks_of_the_profile_and_k_of_the_run() -> None:
     profile = load_profile("name: p\n" + TITLE + "k: 7\nmatching: substring\nchecks: {c: {any_of: [x]}}")
     settings = rule_settings(profile)
     assert (settings.k, settings.matching, settings.checks) == (7, "substring", {"c": CheckPhrases(any_of=("x",))})
     assert rule_settings(profile, k=3).k == 3
 
 
-def test_the_content_leaves_out_version_and_defaults() -> None:
-    first = load_profile("name: p\n" + TITLE)
-    second = load_profile("name: p\nversion: 4\n" + TITLE + "on_failure: exclude")
-    assert content_hash(first.content()) == content_hash(second.content())
-    assert first.content() == {"name": "p", "title": {"en": "T", "ko": "T"}}
-    assert ProfileSpec.model_validate(first.content()) == first
+def test_content_omits_version_and_defaults() -> None:
+    profile = load_profile("name: p\n" + TITLE)
+    with_defaults = load_profile("name: p\nversion: 4\n" + TITLE + "on_failure: exclude")
+    assert content_hash(profile.content()) == content_hash(with_defaults.content())
+    assert profile.content() == {"name": "p", "title": {"en": "T", "ko": "T"}}
+    assert ProfileSpec.model_validate(profile.content()) == profile
 
 
 @given(st.text(max_size=80))

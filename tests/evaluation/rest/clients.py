@@ -1,4 +1,4 @@
-"""Callers of the REST API: by token, as programs call it."""
+"""Callers of the REST API with tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ API = "/api/v1/"
 
 
 def token_for(user: User, project: Project, scope: str = "write", **fields: Any) -> str:
-    """A token of the person for the project; the text that goes into the header."""
+    """Create a token of the user for the project and return the text for the header."""
     text = secrets.token_urlsafe(32)
     expires = fields.pop("expires_at", timezone.now() + timedelta(days=1))
     digest = sha256(text.encode()).hexdigest()
@@ -30,7 +30,7 @@ def token_for(user: User, project: Project, scope: str = "write", **fields: Any)
 
 
 class Caller:
-    """Somebody with a token of a project. Paths are below ``/api/v1/``."""
+    """A user with a token of a project. Paths are relative to ``/api/v1/``."""
 
     def __init__(self, role: Role | None, project: Project, scope: str = "write", user: User | None = None) -> None:
         self.user = user or make_user(role, project)
@@ -44,19 +44,19 @@ class Caller:
         return self.client.post(API + path, body if body is not None else {}, format="json")
 
     def upload(self, path: str, content: bytes, file_name: str = "file.json", **fields: Any) -> Any:
-        """A form with a file, as a browser or curl sends it."""
+        """Post a form with a file, as a browser or curl sends it."""
         return self.client.post(API + path, {"file": SimpleUploadedFile(file_name, content), **fields})
 
     def send(self, path: str, content: bytes, content_type: str = "application/json") -> Any:
-        """The bytes as the body."""
+        """Post the bytes as the body."""
         return self.client.generic("POST", API + path, content, content_type=content_type)
 
 
 def evaluator(project: Project) -> Caller:
-    """Somebody who may import and run."""
+    """A caller who may import and run."""
     return Caller(Role.EVALUATOR, project)
 
 
 def viewer(project: Project) -> Caller:
-    """Somebody who may look."""
+    """A caller who may only read."""
     return Caller(Role.VIEWER, project)

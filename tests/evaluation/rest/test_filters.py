@@ -1,4 +1,4 @@
-"""Lists: explicit filters, cursor pages; anything else in the address is refused (A8)."""
+"""List filters and cursor pages; unknown parameters are refused."""
 
 from __future__ import annotations
 
@@ -30,23 +30,22 @@ TRICKS = [
 
 
 @pytest.fixture
-def someone() -> Caller:
+def caller() -> Caller:
     return viewer(make_scored_run(make_answer_set()).project)
 
 
-def test_parameters_nobody_declared_are_400(someone: Caller) -> None:
-    """A8."""
-    taken = []
+def test_undeclared_parameters_are_400(caller: Caller) -> None:
+    accepted = []
     for path, trick in product(LISTS, TRICKS):
-        response = someone.client.get(f"/api/v1/{path}?{trick}")
+        response = caller.client.get(f"/api/v1/{path}?{trick}")
         if (response.status_code, list(response.json()["errors"])) != (400, [trick.partition("=")[0]]):
-            taken.append(f"{path}?{trick}: {response.status_code} {response.json()}")
-    assert taken == []
+            accepted.append(f"{path}?{trick}: {response.status_code} {response.json()}")
+    assert accepted == []
 
 
 @pytest.mark.parametrize("path", ["runs/1/", "question-sets/1/"])
-def test_details_take_no_parameters_at_all(someone: Caller, path: str) -> None:
-    assert someone.get(path, expand="results__scores").status_code == 400
+def test_details_accept_no_parameters(caller: Caller, path: str) -> None:
+    assert caller.get(path, expand="results__scores").status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -67,8 +66,8 @@ def test_details_take_no_parameters_at_all(someone: Caller, path: str) -> None:
         ("runs/", "cursor=cD0lMDA="),  # p=%00
     ],
 )
-def test_values_that_make_no_sense_are_400(someone: Caller, path: str, query: str) -> None:
-    assert someone.client.get(f"/api/v1/{path}?{query}").status_code == 400
+def test_invalid_values_are_400(caller: Caller, path: str, query: str) -> None:
+    assert caller.client.get(f"/api/v1/{path}?{query}").status_code == 400
 
 
 def ids(response: Any) -> list[int]:
@@ -76,39 +75,39 @@ def ids(response: Any) -> list[int]:
     return [row["id"] for row in response.json()["results"]]
 
 
-def test_runs_are_found_by_each_of_their_filters() -> None:
+def test_runs_are_filtered_by_each_parameter() -> None:
     project = make_project()
-    asked = make_question_set(project)
-    one = make_draft_run(make_answer_set(asked, system="vector"))
-    two = make_scored_run(make_answer_set(asked, system="graph"))
-    someone = viewer(project)
-    assert ids(someone.get("runs/")) == [two.pk, one.pk]
-    assert ids(someone.get("runs/", status="draft")) == [one.pk]
-    assert ids(someone.get("runs/", system="graph")) == [two.pk]
-    assert ids(someone.get("runs/", answer_set=one.answer_set_id)) == [one.pk]
-    assert ids(someone.get("runs/", question_set=asked.pk, project=project.pk)) == [two.pk, one.pk]
-    assert ids(someone.get("runs/", profile=two.profile_version.name)) == [two.pk]
-    assert ids(someone.get("runs/", project=project.pk + 1000)) == []
-    assert ids(someone.get("answer-sets/", system="vector")) == [one.answer_set_id]
-    assert ids(someone.get("systems/", name="vector")) == [one.answer_set.system_version.system_id]
+    question_set = make_question_set(project)
+    draft_run = make_draft_run(make_answer_set(question_set, system="vector"))
+    scored_run = make_scored_run(make_answer_set(question_set, system="graph"))
+    caller = viewer(project)
+    assert ids(caller.get("runs/")) == [scored_run.pk, draft_run.pk]
+    assert ids(caller.get("runs/", status="draft")) == [draft_run.pk]
+    assert ids(caller.get("runs/", system="graph")) == [scored_run.pk]
+    assert ids(caller.get("runs/", answer_set=draft_run.answer_set_id)) == [draft_run.pk]
+    assert ids(caller.get("runs/", question_set=question_set.pk, project=project.pk)) == [scored_run.pk, draft_run.pk]
+    assert ids(caller.get("runs/", profile=scored_run.profile_version.name)) == [scored_run.pk]
+    assert ids(caller.get("runs/", project=project.pk + 1000)) == []
+    assert ids(caller.get("answer-sets/", system="vector")) == [draft_run.answer_set_id]
+    assert ids(caller.get("systems/", name="vector")) == [draft_run.answer_set.system_version.system_id]
 
 
-def test_pages_lead_through_everything_once_forth_and_back() -> None:
+def test_pages_cover_every_row_once_in_both_directions() -> None:
     project = make_project()
-    made = [make_question_set(project).pk for _ in range(5)]
-    someone = viewer(project)
-    page = someone.get("question-sets/", page_size=2).json()
-    seen, previous = [row["id"] for row in page["results"]], page
+    created_ids = [make_question_set(project).pk for _ in range(5)]
+    caller = viewer(project)
+    page = caller.get("question-sets/", page_size=2).json()
+    listed_ids, previous = [row["id"] for row in page["results"]], page
     while page["next"]:
-        previous, page = page, someone.client.get(page["next"]).json()
-        seen += [row["id"] for row in page["results"]]
-    assert seen == made[::-1]
-    back = someone.client.get(page["previous"]).json()
-    assert back["results"] == previous["results"]
+        previous, page = page, caller.client.get(page["next"]).json()
+        listed_ids += [row["id"] for row in page["results"]]
+    assert listed_ids == created_ids[::-1]
+    previous_page = caller.client.get(page["previous"]).json()
+    assert previous_page["results"] == previous["results"]
 
 
 @pytest.mark.parametrize("path", ["", "runs", "nothing/", "runs/-1/", "runs/abc/answers/", "../admin/"])
-def test_addresses_that_do_not_exist_answer_in_json(someone: Caller, path: str) -> None:
-    for response in (someone.get(path), someone.post(path)):
+def test_unknown_addresses_return_json(caller: Caller, path: str) -> None:
+    for response in (caller.get(path), caller.post(path)):
         assert response.status_code == 404
         assert "Addresses end with a slash" in response.json()["detail"]

@@ -1,4 +1,4 @@
-"""Requests that are repeated, answers that did not change, and the problems of RFC 9457."""
+"""Idempotency keys, conditional requests and problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -21,72 +21,72 @@ def post(caller: Caller, path: str, body: Any, key: str) -> Any:
     return caller.client.post(API + path, body, format="json", headers={"idempotency-key": key})
 
 
-def test_the_same_key_twice_is_one_run() -> None:
+def test_repeated_key_creates_one_run() -> None:
     answers = make_answer_set()
     caller = evaluator(answers.project)
-    first, second = (post(caller, "runs/", {"answer_set": answers.pk}, "k1") for _ in range(2))
-    assert (first.status_code, second.status_code) == (202, 202)
-    assert first.json() == second.json()
-    assert second["Idempotency-Replayed"] == "true"
+    response, replayed = (post(caller, "runs/", {"answer_set": answers.pk}, "k1") for _ in range(2))
+    assert (response.status_code, replayed.status_code) == (202, 202)
+    assert response.json() == replayed.json()
+    assert replayed["Idempotency-Replayed"] == "true"
     assert Run.objects.count() == 1
-    third = post(caller, "runs/", {"answer_set": answers.pk}, "k2")
-    assert third.json()["id"] != first.json()["id"]
-    other = evaluator(answers.project)
-    assert post(other, "runs/", {"answer_set": answers.pk}, "k1").json()["id"] != first.json()["id"]
+    other_key = post(caller, "runs/", {"answer_set": answers.pk}, "k2")
+    assert other_key.json()["id"] != response.json()["id"]
+    other_caller = evaluator(answers.project)
+    assert post(other_caller, "runs/", {"answer_set": answers.pk}, "k1").json()["id"] != response.json()["id"]
 
 
-def test_a_key_belongs_to_one_request_and_to_one_day() -> None:
+def test_key_belongs_to_one_request_for_one_day() -> None:
     answers = make_answer_set()
     caller = evaluator(answers.project)
     body: dict[str, Any] = {"answer_set": answers.pk}
     assert post(caller, "runs/", body, "k").status_code == 202
-    refused = post(caller, "runs/", body | {"name": "other"}, "k")
-    assert (refused.status_code, refused.json()["code"]) == (422, "key_reused")
+    response = post(caller, "runs/", body | {"name": "other"}, "k")
+    assert (response.status_code, response.json()["code"]) == (422, "key_reused")
     assert Run.objects.count() == 1
     IdempotencyKey.objects.update(created_at=timezone.now() - timedelta(hours=25))
     assert post(caller, "runs/", body | {"name": "other"}, "k").status_code == 202
     assert IdempotencyKey.objects.count() == 1
     for key in ("", "k" * 201):
-        said = post(caller, "runs/", body, key).json()["errors"]
-        assert said == {"Idempotency-Key": ["A text of 1 to 200 characters."]}
+        errors = post(caller, "runs/", body, key).json()["errors"]
+        assert errors == {"Idempotency-Key": ["A text of 1 to 200 characters."]}
     assert post(caller, "metrics/", {}, "k3").status_code in {403, 405}
 
 
-def test_neither_a_refusal_nor_what_was_killed_before_its_answer_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_and_interrupted_requests_do_not_use_up_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = make_answer_set()
     caller = evaluator(answers.project)
     body = {"answer_set": answers.pk}
     assert post(caller, "runs/", {"answer_st": answers.pk}, "k").status_code == 400
     assert not IdempotencyKey.objects.exists()
 
-    def killed(data: Any) -> bytes:
+    def raise_interrupt(data: Any) -> bytes:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr(idempotency, "_render", killed)
+    with monkeypatch.context() as patch:
+        patch.setattr(idempotency, "_render", raise_interrupt)
         with pytest.raises(KeyboardInterrupt):
             post(caller, "runs/", body, "k")
     assert not Run.objects.exists()
     assert post(caller, "runs/", body, "k").status_code == 202
 
 
-def test_unchanged_answer_is_not_sent_again() -> None:
+def test_unchanged_response_is_304() -> None:
     run = make_scored_run(make_answer_set())
     Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
     caller = Caller(Role.EVALUATOR, run.project)
-    read = caller.get(f"runs/{run.pk}/")
-    again = caller.client.get(f"{API}runs/{run.pk}/", headers={"if-none-match": read["ETag"]})
-    assert (again.status_code, again.content) == (304, b"")
+    response = caller.get(f"runs/{run.pk}/")
+    unchanged = caller.client.get(f"{API}runs/{run.pk}/", headers={"if-none-match": response["ETag"]})
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
     Run.objects.filter(pk=run.pk).update(state=Run.State.PAUSED)
-    changed = caller.client.get(f"{API}runs/{run.pk}/", headers={"if-none-match": read["ETag"]})
+    changed = caller.client.get(f"{API}runs/{run.pk}/", headers={"if-none-match": response["ETag"]})
     assert (changed.status_code, changed.json()["status"]) == (200, "paused")
 
 
 def test_errors_are_problems() -> None:
     caller = evaluator(make_project())
-    unknown = caller.get("runs/999/")
-    assert unknown["Content-Type"] == "application/problem+json"
-    assert {"type": "about:blank", "title": "Not Found", "status": 404}.items() <= unknown.json().items()
+    not_found = caller.get("runs/999/")
+    assert not_found["Content-Type"] == "application/problem+json"
+    assert {"type": "about:blank", "title": "Not Found", "status": 404}.items() <= not_found.json().items()
     fields = caller.post("systems/", {"status": "x", "name": "rag"})
     assert fields.json()["status"] == 400
     assert fields.json()["errors"] == {"status": ["This field is not known here."]}

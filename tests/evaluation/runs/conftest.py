@@ -12,7 +12,7 @@ __all__ = ["judge", "judge_server"]
 
 @pytest.fixture
 def judge(judge_server: JudgeServer, settings: Any) -> JudgeServer:
-    """A judge server on the allow-list; no queue."""
+    """A judge server as an allowed origin, without a task queue."""
     settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
     settings.CONCORD_DISPATCHER = "local"
     settings.CONCORD_CALL_SECONDS = 2.0

@@ -1,4 +1,4 @@
-"""Runs judged by a server on real sockets, for tests that drain them in the test's own process."""
+"""Runs judged by a server on real sockets, drained in the process of the test."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tests.factories import make_answer_set, make_question_set, question_spec, u
 from tests.judge_server import JudgeServer
 
 
-def answers_to(count: int) -> AnswerSet:
-    """Right answers to so many questions."""
+def make_answers(count: int) -> AnswerSet:
+    """An answer set with correct answers to ``count`` questions."""
     return make_answer_set(
         make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
     )
 
 
 def remote_run(server: JudgeServer, answers: AnswerSet | int = 6, **options: Any) -> Run:
-    """A draft run of three judged metrics and four rules for each answer."""
-    given = answers_to(answers) if isinstance(answers, int) else answers
+    """A draft run with three judged metrics and four rule metrics for each answer."""
+    answer_set = make_answers(answers) if isinstance(answers, int) else answers
     endpoint = Endpoint.objects.filter(base_url=server.base_url).first() or Endpoint.objects.create(
         name=unique("endpoint"),
         base_url=server.base_url,
@@ -31,7 +31,7 @@ def remote_run(server: JudgeServer, answers: AnswerSet | int = 6, **options: Any
         batches=bool(options.get("batch")),
     )
     judge = save_judge(
-        given.project,
+        answer_set.project,
         "remote",
         endpoint,
         model=options.pop("model", "judge-1"),
@@ -39,11 +39,17 @@ def remote_run(server: JudgeServer, answers: AnswerSet | int = 6, **options: Any
         params=options.pop("params", None),
         method=options.pop("method", "said"),
     )
-    beside = options.pop("beside", ())
-    return prepare_run(given, profile_row(given.project, "graphrag"), RunSpec(**options), judge=judge, secondary=beside)
+    secondary_judges = options.pop("beside", ())
+    return prepare_run(
+        answer_set,
+        profile_row(answer_set.project, "graphrag"),
+        RunSpec(**options),
+        judge=judge,
+        secondary=secondary_judges,
+    )
 
 
-def worked_off(run: Run, seconds: float = 30) -> Run:
+def start_and_drain(run: Run, seconds: float = 30) -> Run:
     """Start the run and drain it once."""
     start(run)
     return drain(run.pk, seconds=seconds)

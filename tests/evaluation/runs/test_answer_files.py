@@ -1,4 +1,4 @@
-"""An answer file becomes an answer set and a run with its rule metrics, or every problem with its line."""
+"""Import of an answer file into an answer set and a run with rule metrics, or a list of problems with lines."""
 
 from __future__ import annotations
 
@@ -19,35 +19,37 @@ from tests.factories import make_project, make_question_set, make_user, question
 pytestmark = pytest.mark.django_db
 
 
-def capitals(count: int = 3, **fields: Any) -> QuestionSet:
-    """Questions 1 to n about capitals, none of them negative."""
+def make_capitals(count: int = 3, **fields: Any) -> QuestionSet:
+    """A question set with ``count`` questions about capitals, none of them negative."""
     specs = [question_spec(n, category="capitals", **fields) for n in range(1, count + 1)]
     return make_question_set(make_project(), specs)
 
 
-def imported(asked: QuestionSet, rows: list[dict[str, Any]], system: str = "vector", **fields: Any) -> ImportedAnswers:
+def import_rows(
+    question_set: QuestionSet, rows: list[dict[str, Any]], system: str = "vector", **fields: Any
+) -> ImportedAnswers:
     data = as_lines(rows)
     return import_answers(
-        asked, system, read_answers(data, "a.jsonl"), data=data, file_name="a.jsonl", by=None, **fields
+        question_set, system, read_answers(data, "a.jsonl"), data=data, file_name="a.jsonl", by=None, **fields
     )
 
 
-def problems(asked: QuestionSet, rows: list[dict[str, Any]]) -> list[tuple[int | None, str, str]]:
-    with pytest.raises(InvalidFile) as refused:
-        imported(asked, rows)
+def import_problems(question_set: QuestionSet, rows: list[dict[str, Any]]) -> list[tuple[int | None, str, str]]:
+    with pytest.raises(InvalidFile) as error:
+        import_rows(question_set, rows)
     assert not AnswerSet.objects.exists()
     assert not System.objects.exists()
-    return [(p.line, p.field, p.code) for p in refused.value.problems]
+    return [(p.line, p.field, p.code) for p in error.value.problems]
 
 
-def test_a_file_is_stored_and_scored_by_rules_at_once() -> None:
-    """Question 1 is answered with its keyword "city 1", question 2 without its own."""
-    asked = capitals(2)
+def test_imported_file_is_stored_and_scored_by_rules() -> None:
+    """The answer to question 1 has its keyword "city 1"; the answer to question 2 has none."""
+    question_set = make_capitals(2)
     rows = [
         {"question_id": "q1", "answer": "It is city 1.", "latency_seconds": 2.5},
         {"question_id": "q2", "answer": "Nobody knows."},
     ]
-    run = import_answer_file(asked, "vector", as_lines(rows), "a.jsonl", by=make_user())
+    run = import_answer_file(question_set, "vector", as_lines(rows), "a.jsonl", by=make_user())
     assert run.state == Run.State.COMPLETED
     assert not run.judges.exists()
     scores = Score.objects.filter(run=run, status="scored").values_list(
@@ -60,7 +62,7 @@ def test_a_file_is_stored_and_scored_by_rules_at_once() -> None:
     assert ("q2", "latency") not in values
 
 
-def test_everything_a_row_says_is_kept() -> None:
+def test_every_field_of_a_row_is_stored() -> None:
     row = {
         "question_id": "q1",
         "answer": " City 1. ",
@@ -71,27 +73,27 @@ def test_everything_a_row_says_is_kept() -> None:
         "sample": 2,
         "model": "m",
     }
-    imported(capitals(1), [row])
+    import_rows(make_capitals(1), [row])
     answer = Answer.objects.get()
     assert (answer.text, answer.status, answer.sample, answer.confidence) == (" City 1. ", "ok", 2, 0.25)
     assert (answer.retrieves, answer.retrieved_ids, answer.metadata) == (True, ["c1", "c9"], {"model": "m"})
-    first, second = Context.objects.order_by("position")
-    assert (first.chunk_id, first.score, first.metadata) == ("c1", 0.5, {"article": "§1"})
-    assert (second.chunk_id, second.text) == ("", "A text alone.")
+    first_context, second_context = Context.objects.order_by("position")
+    assert (first_context.chunk_id, first_context.score, first_context.metadata) == ("c1", 0.5, {"article": "§1"})
+    assert (second_context.chunk_id, second_context.text) == ("", "A text alone.")
 
 
-def test_null_contexts_and_no_contexts_found_stay_different() -> None:
-    imported(
-        capitals(2),
+def test_null_contexts_and_empty_contexts_are_distinguished() -> None:
+    import_rows(
+        make_capitals(2),
         [{"question_id": "q1", "answer": "x", "contexts": None}, {"question_id": "q2", "answer": "x", "contexts": []}],
     )
-    found = dict(Answer.objects.values_list("question__external_id", "retrieves"))
-    assert found == {"q1": False, "q2": True}
+    retrieves = dict(Answer.objects.values_list("question__external_id", "retrieves"))
+    assert retrieves == {"q1": False, "q2": True}
 
 
-def test_an_error_is_a_failed_answer_and_its_scores_are_failed_not_zero() -> None:
+def test_row_with_an_error_is_a_failed_answer_with_failed_scores() -> None:
     rows = [{"question_id": "q1", "error": "timeout after 60 s"}, {"question_id": "q2", "answer": "x"}]
-    run = import_answer_file(capitals(2), "vector", as_lines(rows), "a.jsonl", by=None)
+    run = import_answer_file(make_capitals(2), "vector", as_lines(rows), "a.jsonl", by=None)
     answer = Answer.objects.get(status="failed")
     assert (answer.question.external_id, answer.reason) == ("q1", "reported: timeout after 60 s")
     scores = Score.objects.filter(run=run, answer=answer)
@@ -101,29 +103,29 @@ def test_an_error_is_a_failed_answer_and_its_scores_are_failed_not_zero() -> Non
     assert run.state == Run.State.INCOMPLETE
 
 
-def test_a_row_with_passages_alone_among_answers_is_a_failed_answer() -> None:
-    imported(capitals(2), [{"question_id": "q1", "contexts": ["x"]}, {"question_id": "q2", "answer": "x"}])
+def test_row_with_only_passages_among_answers_is_a_failed_answer() -> None:
+    import_rows(make_capitals(2), [{"question_id": "q1", "contexts": ["x"]}, {"question_id": "q2", "answer": "x"}])
     assert Answer.objects.get(status="failed").reason == "no_answer"
 
 
-def test_a_file_of_passages_alone_is_an_evaluation_of_retrieval() -> None:
-    asked = capitals(2, ground_truth_chunk_ids=("c1",))
+def test_file_with_only_passages_is_a_retrieval_evaluation() -> None:
+    question_set = make_capitals(2, ground_truth_chunk_ids=("c1",))
     rows = [{"question_id": f"q{n}", "retrieved_context_ids": ["c1", "c2"]} for n in (1, 2)]
-    run = import_answer_file(asked, "vector", as_lines(rows), "a.jsonl", by=None)
+    run = import_answer_file(question_set, "vector", as_lines(rows), "a.jsonl", by=None)
     assert run.answer_set.evaluation_type == "retrieval_only"
     hits = Score.objects.filter(run=run, metric__name="keyword_hit")
     assert {(s.status, s.reason) for s in hits} == {("not_applicable", "not_generated")}
     assert run.state == Run.State.COMPLETED
 
 
-def test_a_question_may_be_named_by_its_text_where_only_one_has_it() -> None:
-    asked = capitals(2)
-    imported(asked, [{"question": " What is the capital of country 2? ", "answer": "x"}])
+def test_question_may_be_identified_by_unique_text() -> None:
+    question_set = make_capitals(2)
+    import_rows(question_set, [{"question": " What is the capital of country 2? ", "answer": "x"}])
     assert Answer.objects.get().question.external_id == "q2"
 
 
-def test_rows_that_name_no_question_are_listed_with_their_lines_and_nothing_is_imported() -> None:
-    asked = make_question_set(
+def test_rows_without_a_known_question_are_reported_by_line() -> None:
+    question_set = make_question_set(
         make_project(),
         [
             question_spec(1, category="c"),
@@ -139,7 +141,7 @@ def test_rows_that_name_no_question_are_listed_with_their_lines_and_nothing_is_i
         {"question": "Never asked?", "answer": "x"},
         {"question": "What is the capital of country 1?", "answer": "twice"},
     ]
-    assert problems(asked, rows) == [
+    assert import_problems(question_set, rows) == [
         (2, "question_id", "question_unknown"),
         (3, "question_id", "question_unknown"),
         (4, "question", "question_ambiguous"),
@@ -148,11 +150,11 @@ def test_rows_that_name_no_question_are_listed_with_their_lines_and_nothing_is_i
     ]
 
 
-def test_an_unknown_id_comes_with_the_near_ones() -> None:
-    asked = make_question_set(make_project(), [question_spec(1, id="Novel-73586ddc", category="c")])
-    with pytest.raises(InvalidFile) as refused:
-        imported(asked, [{"question_id": "Novel-73586dd", "answer": "x"}])
-    assert explain(refused.value.problems[0]) == (
+def test_unknown_id_is_reported_with_similar_ids() -> None:
+    question_set = make_question_set(make_project(), [question_spec(1, id="Novel-73586ddc", category="c")])
+    with pytest.raises(InvalidFile) as error:
+        import_rows(question_set, [{"question_id": "Novel-73586dd", "answer": "x"}])
+    assert explain(error.value.problems[0]) == (
         "a.jsonl, line 1, question_id: The question set has no question with the id “Novel-73586dd”. "
         "Near: Novel-73586ddc."
     )
@@ -160,84 +162,83 @@ def test_an_unknown_id_comes_with_the_near_ones() -> None:
 
 def test_two_answers_to_one_question_need_different_samples() -> None:
     rows = [{"question_id": "q1", "answer": "x"}, {"question_id": "q1", "answer": "y"}]
-    assert problems(capitals(1), rows) == [(2, "sample", "duplicate_answer")]
+    assert import_problems(make_capitals(1), rows) == [(2, "sample", "duplicate_answer")]
     numbered = [row | {"sample": n} for n, row in enumerate(rows)]
-    assert imported(capitals(1), numbered).run.answer_set.answers.count() == 2
+    assert import_rows(make_capitals(1), numbered).run.answer_set.answers.count() == 2
 
 
 def test_missing_answers_are_allowed_and_reported() -> None:
-    done = imported(capitals(3), [{"question_id": "q2", "answer": "x"}])
-    assert done.missing == ("q1", "q3")
-    assert "2 question(s) have no answer: q1, q3." in explain(done.remarks[-1])
+    result = import_rows(make_capitals(3), [{"question_id": "q2", "answer": "x"}])
+    assert result.missing == ("q1", "q3")
+    assert "2 question(s) have no answer: q1, q3." in explain(result.remarks[-1])
 
 
-def test_a_question_text_that_differs_from_the_sets_is_remarked() -> None:
-    done = imported(capitals(1), [{"question_id": "q1", "question": "What WAS the capital?", "answer": "x"}])
-    assert [r.code for r in done.remarks] == ["question_text_differs"]
+def test_different_question_text_is_remarked() -> None:
+    result = import_rows(make_capitals(1), [{"question_id": "q1", "question": "What WAS the capital?", "answer": "x"}])
+    assert [r.code for r in result.remarks] == ["question_text_differs"]
 
 
-def test_the_same_answers_again_select_what_is_there_and_say_so() -> None:
-    asked = capitals(2)
+def test_repeated_import_returns_the_existing_run_with_a_remark() -> None:
+    question_set = make_capitals(2)
     rows = [{"question_id": f"q{n}", "answer": f"city {n}"} for n in (1, 2)]
-    first = imported(asked, rows)
+    result = import_rows(question_set, rows)
     reordered = as_json([row | {"note": "other metadata"} for row in reversed(rows)])
-    second = import_answers(
-        asked, "vector", read_answers(reordered, "b.json"), data=reordered, file_name="b.json", by=None
+    repeated = import_answers(
+        question_set, "vector", read_answers(reordered, "b.json"), data=reordered, file_name="b.json", by=None
     )
-    assert (first.created, second.created) == (True, False)
-    assert second.run == first.run
-    assert "answers_unchanged" in {r.code for r in second.remarks}
+    assert (result.created, repeated.created) == (True, False)
+    assert repeated.run == result.run
+    assert "answers_unchanged" in {r.code for r in repeated.remarks}
     assert (AnswerSet.objects.count(), Run.objects.count(), Answer.objects.count()) == (1, 1, 2)
 
 
 @pytest.mark.parametrize(
     "change", [{"text": "another"}, {"system": "graph"}, {"k": 3}, {"contexts": ["c"]}, {"latency": 1.0}, {"sample": 1}]
 )
-def test_anything_else_is_another_asking(change: dict[str, Any]) -> None:
-    asked = capitals(1)
-    imported(asked, [{"question_id": "q1", "answer": "x"}])
+def test_any_other_difference_creates_an_answer_set(change: dict[str, Any]) -> None:
+    question_set = make_capitals(1)
+    import_rows(question_set, [{"question_id": "q1", "answer": "x"}])
     row = {"question_id": "q1", "answer": change.get("text", "x"), "sample": change.get("sample", 0)}
     row |= {"contexts": change["contexts"]} if "contexts" in change else {}
     row |= {"latency_seconds": change["latency"]} if "latency" in change else {}
-    assert imported(asked, [row], change.get("system", "vector"), k=change.get("k", 5)).created
+    assert import_rows(question_set, [row], change.get("system", "vector"), k=change.get("k", 5)).created
     assert AnswerSet.objects.count() == 2
 
 
 def test_answers_of_a_cancelled_run_get_a_new_run() -> None:
-    asked = capitals(1)
-    first = imported(asked, [{"question_id": "q1", "answer": "x"}])
-    Run.objects.filter(pk=first.run.pk).update(state=Run.State.CANCELLED)
-    again = imported(asked, [{"question_id": "q1", "answer": "x"}])
-    assert (again.created, again.run.answer_set) == (False, first.run.answer_set)
-    assert again.run != first.run
+    question_set = make_capitals(1)
+    result = import_rows(question_set, [{"question_id": "q1", "answer": "x"}])
+    Run.objects.filter(pk=result.run.pk).update(state=Run.State.CANCELLED)
+    repeated = import_rows(question_set, [{"question_id": "q1", "answer": "x"}])
+    assert (repeated.created, repeated.run.answer_set) == (False, result.run.answer_set)
+    assert repeated.run != result.run
 
 
-def test_a_system_gets_one_recorded_version_however_often_it_is_imported() -> None:
-    asked = capitals(1)
+def test_repeated_imports_share_one_system_version() -> None:
+    question_set = make_capitals(1)
     for text in ("x", "y"):
-        imported(asked, [{"question_id": "q1", "answer": text}])
+        import_rows(question_set, [{"question_id": "q1", "answer": text}])
     version = SystemVersion.objects.get()
     assert (version.system.name, version.version, version.adapter) == ("vector", 1, "recorded")
 
 
-def test_the_files_own_system_name_is_taken_where_none_is_given_and_a_different_one_is_remarked() -> None:
-    asked = capitals(1)
+def test_system_name_of_the_file_is_the_default_and_differences_are_remarked() -> None:
+    question_set = make_capitals(1)
     rows = [{"question_id": "q1", "answer": "x", "system": "graph"}]
-    assert imported(asked, rows, "").run.answer_set.system_version.system.name == "graph"
-    assert "system_differs" in {r.code for r in imported(asked, rows, "vector").remarks}
+    assert import_rows(question_set, rows, "").run.answer_set.system_version.system.name == "graph"
+    assert "system_differs" in {r.code for r in import_rows(question_set, rows, "vector").remarks}
     with pytest.raises(DomainError, match="bad_name"):
-        imported(asked, [{"question_id": "q1", "answer": "x"}], "")
+        import_rows(question_set, [{"question_id": "q1", "answer": "x"}], "")
 
 
-def test_the_import_stands_in_the_audit_log_with_the_files_hash() -> None:
-    done = imported(capitals(1), [{"question_id": "q1", "answer": "x"}])
+def test_import_is_audited_with_the_file_hash() -> None:
+    result = import_rows(make_capitals(1), [{"question_id": "q1", "answer": "x"}])
     detail = AuditEvent.objects.get(verb="answer_set.imported").detail
-    assert detail["sha256"] == done.run.answer_set.file_sha256
+    assert detail["sha256"] == result.run.answer_set.file_sha256
     assert len(detail["hash"]) == 64
 
 
-def test_a_question_without_reference_keywords_or_known_category_has_no_figure_and_breaks_nothing() -> None:
-    """U17."""
+def test_question_without_reference_keywords_or_category_gets_no_scores() -> None:
     bare = question_spec(1, category="", references=(), keywords=())
     run = import_answer_file(
         make_question_set(make_project(), [bare]),
@@ -247,29 +248,28 @@ def test_a_question_without_reference_keywords_or_known_category_has_no_figure_a
         by=None,
     )
     assert run.state == Run.State.COMPLETED
-    found = dict(Score.objects.filter(run=run).values_list("metric__name", "status"))
-    assert {name for name, status in found.items() if status == "scored"} == {"dont_know"}
-    assert set(found.values()) == {"scored", "not_applicable"}
+    statuses = dict(Score.objects.filter(run=run).values_list("metric__name", "status"))
+    assert {name for name, status in statuses.items() if status == "scored"} == {"dont_know"}
+    assert set(statuses.values()) == {"scored", "not_applicable"}
 
 
-def test_hangul_in_either_composition_and_full_width_digits_find_their_question_and_their_keyword() -> None:
-    """U18: the answer is decomposed and in full-width digits; what is stored is what came."""
-    asked = make_question_set(
+def test_unicode_normalization_applies_to_ids_and_keywords() -> None:
+    """The answer has decomposed hangul and full-width digits and is stored unchanged."""
+    question_set = make_question_set(
         make_project(), [question_spec(1, id="학칙-1", category="c", text="제15조는?", keywords=(("휴학 15",),))]
     )
-    said = normalize("NFD", "휴학") + " １５"
-    row = {"question_id": normalize("NFD", "학칙-1"), "answer": said}
-    run = import_answer_file(asked, "vector", as_lines([row]), "a.jsonl", by=None)
+    answer_text = normalize("NFD", "휴학") + " １５"
+    row = {"question_id": normalize("NFD", "학칙-1"), "answer": answer_text}
+    run = import_answer_file(question_set, "vector", as_lines([row]), "a.jsonl", by=None)
     assert Score.objects.get(run=run, metric__name="keyword_hit").value == 1
-    assert Answer.objects.get().text == said
+    assert Answer.objects.get().text == answer_text
 
 
-def test_a_new_version_of_the_questions_leaves_earlier_runs_with_theirs() -> None:
-    """U15."""
+def test_earlier_runs_keep_their_question_set_version() -> None:
     project = make_project()
-    one = import_question_set(project, "capitals", question_file(question(1)), by=None).question_set
-    run = imported(one, [{"question_id": "q1", "answer": "x"}]).run
+    question_set = import_question_set(project, "capitals", question_file(question(1)), by=None).question_set
+    run = import_rows(question_set, [{"question_id": "q1", "answer": "x"}]).run
     import_question_set(project, "capitals", question_file(question(1, question="Changed?")), by=None)
     run.refresh_from_db()
-    assert run.answer_set.question_set == one
+    assert run.answer_set.question_set == question_set
     assert Answer.objects.get().question.text == "What is the capital of country 1?"

@@ -1,4 +1,5 @@
-"""``runs/``: started with 202, steered, and read in the shape of source 002."""
+"""REST endpoint ``runs/``: start (202), control and read; the response has the fields of the generation profile's
+source."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ RESULT = {
 }
 
 
-def test_asking_for_a_run_is_202_with_id_status_progress_and_links() -> None:
+def test_starting_a_run_is_202_with_id_status_progress_and_links() -> None:
     answers = make_answer_set()
     caller = evaluator(answers.project)
     response = caller.post("runs/", {"answer_set": answers.pk, "judge": None, "name": "nightly"})
@@ -69,35 +70,35 @@ def test_asking_for_a_run_is_202_with_id_status_progress_and_links() -> None:
     assert caller.client.post(body["links"]["pause"]).json()["status"] == "paused"
 
 
-def test_a_profile_is_the_projects_default_or_the_named_one() -> None:
+def test_profile_defaults_to_that_of_the_project() -> None:
     answers = make_answer_set()
     answers.project.default_profile = "graphrag"
     answers.project.save()
     caller = evaluator(answers.project)
-    for given, expected in [({}, "graphrag"), ({"profile": ""}, "graphrag"), ({"profile": "ragas"}, "ragas")]:
-        made = caller.post("runs/", {"answer_set": answers.pk, "judge": None, **given}).json()["id"]
-        assert Run.objects.get(pk=made).profile_version.name == expected
+    for fields, expected in [({}, "graphrag"), ({"profile": ""}, "graphrag"), ({"profile": "ragas"}, "ragas")]:
+        run_id = caller.post("runs/", {"answer_set": answers.pk, "judge": None, **fields}).json()["id"]
+        assert Run.objects.get(pk=run_id).profile_version.name == expected
 
 
-def test_a_judge_is_the_projects_own_a_named_one_or_none() -> None:
+def test_judge_is_the_default_a_named_one_or_none() -> None:
     answers = make_answer_set()
     caller = evaluator(answers.project)
     save_judge(answers.project, "strict", None, model="m", language="ko")
-    for given, expected in [
+    for fields, expected in [
         ({}, ["baseline@1"]),
         ({"judge": "strict"}, ["strict@1", "baseline@2"]),
         ({"judge": None}, []),
     ]:
-        made = caller.post("runs/", {"answer_set": answers.pk, **given}).json()["id"]
-        used = [str(judge.judge_version) for judge in Run.objects.get(pk=made).judges.all()]
-        assert list(dict.fromkeys(used)) == expected  # one for each rubric family
+        run_id = caller.post("runs/", {"answer_set": answers.pk, **fields}).json()["id"]
+        judge_names = [str(judge.judge_version) for judge in Run.objects.get(pk=run_id).judges.all()]
+        assert list(dict.fromkeys(judge_names)) == expected  # one for each rubric family
 
 
-def test_everything_a_run_may_be_told_arrives() -> None:
+def test_run_options_are_stored() -> None:
     answers = make_answer_set()
-    told = {"repeat": 2, "max_concurrency": 4, "use_cache": False, "budget": "1.5000", "limit": 3}
-    made = evaluator(answers.project).post("runs/", {"answer_set": answers.pk, **told}).json()["id"]
-    run = Run.objects.get(pk=made)
+    options = {"repeat": 2, "max_concurrency": 4, "use_cache": False, "budget": "1.5000", "limit": 3}
+    run_id = evaluator(answers.project).post("runs/", {"answer_set": answers.pk, **options}).json()["id"]
+    run = Run.objects.get(pk=run_id)
     assert {name: run.config[name] for name in ("repeat", "max_concurrency", "use_cache")} == {
         "repeat": 2,
         "max_concurrency": 4,
@@ -106,11 +107,11 @@ def test_everything_a_run_may_be_told_arrives() -> None:
     assert (str(run.budget), run.config["question_ids"]) == ("1.5000", ["q1", "q2", "q3"])
 
 
-def test_a_dry_run_says_what_it_would_take_and_makes_nothing() -> None:
+def test_dry_run_estimates_cost_and_creates_nothing() -> None:
     answers = make_answer_set()
     reply = evaluator(answers.project).post("runs/", {"answer_set": answers.pk, "judge": None, "dry_run": True})
-    told = reply.json()
-    assert (reply.status_code, told["answers"], told["cost"], told["paid"]) == (
+    estimate = reply.json()
+    assert (reply.status_code, estimate["answers"], estimate["cost"], estimate["paid"]) == (
         200,
         answers.answers.count(),
         "0.0000",
@@ -119,15 +120,15 @@ def test_a_dry_run_says_what_it_would_take_and_makes_nothing() -> None:
     assert not Run.objects.exists()
 
 
-def test_the_same_start_token_is_the_same_run() -> None:
-    """T13: a button pressed twice."""
+def test_repeated_start_token_returns_the_first_run() -> None:
+    """A double click on the start button sends one token twice."""
     answers = make_answer_set()
     caller = evaluator(answers.project)
     body = {"answer_set": answers.pk, "judge": None, "start_token": str(uuid.uuid4())}
     assert caller.post("runs/", body).json()["id"] == caller.post("runs/", body).json()["id"]
     assert Run.objects.count() == 1
-    other = make_answer_set(answers.question_set)
-    assert caller.post("runs/", body | {"answer_set": other.pk}).json()["code"] == "start_token_used"
+    other_answers = make_answer_set(answers.question_set)
+    assert caller.post("runs/", body | {"answer_set": other_answers.pk}).json()["code"] == "start_token_used"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_the_same_start_token_is_the_same_run() -> None:
     ],
     ids=str,
 )
-def test_bodies_that_make_no_sense_make_no_run(body: Any, status: int) -> None:
+def test_invalid_bodies_create_no_run(body: Any, status: int) -> None:
     answers = make_answer_set()
     if isinstance(body, dict) and body and "answer_set" not in body:
         body = {"answer_set": answers.pk, **body}
@@ -177,7 +178,7 @@ def test_bodies_that_make_no_sense_make_no_run(body: Any, status: int) -> None:
     ],
     ids=["twice", "NaN", "open", "deep", "surrogate", "digits", "bytes", "empty", "cut"],
 )
-def test_json_that_says_two_things_or_none_is_400(body: bytes) -> None:
+def test_ambiguous_or_invalid_json_is_400(body: bytes) -> None:
     caller = evaluator(make_project())
     assert caller.send("runs/", body).status_code == 400
 
@@ -188,7 +189,7 @@ def test_a_body_of_another_type_is_415_and_a_huge_one_413() -> None:
     assert caller.send("runs/", b" " * 2_000_000).status_code == 413
 
 
-def test_pause_resume_cancel_and_what_they_refuse() -> None:
+def test_pause_resume_and_cancel_follow_the_run_state() -> None:
     run = make_draft_run()
     start(run)
     caller = evaluator(run.project)
@@ -196,13 +197,13 @@ def test_pause_resume_cancel_and_what_they_refuse() -> None:
     for verb, status in steps:
         response = caller.post(f"runs/{run.pk}/{verb}/")
         assert (response.status_code, response.json()["status"]) == (200, status)
-    refused = caller.post(f"runs/{run.pk}/resume/")
-    assert (refused.status_code, refused.json()["code"]) == (409, "run_not_paused")
-    assert "cancelled" in refused.json()["detail"]
+    conflict = caller.post(f"runs/{run.pk}/resume/")
+    assert (conflict.status_code, conflict.json()["code"]) == (409, "run_not_paused")
+    assert "cancelled" in conflict.json()["detail"]
     assert caller.client.get(f"/api/v1/runs/{run.pk}/pause/").status_code == 405
 
 
-def test_a_paused_run_goes_on_under_another_budget() -> None:
+def test_paused_run_resumes_with_another_budget() -> None:
     run = make_draft_run()
     start(run)
     caller = evaluator(run.project)
@@ -215,7 +216,7 @@ def test_a_paused_run_goes_on_under_another_budget() -> None:
     assert (body["status"], body["budget"]) == ("running", "2.5000")
 
 
-def test_retrying_puts_failed_steps_back_to_work() -> None:
+def test_retry_failed_requeues_failed_units() -> None:
     run = make_draft_run()
     start(run)
     run.units.update(state="failed", reason="timeout")
@@ -225,7 +226,7 @@ def test_retrying_puts_failed_steps_back_to_work() -> None:
     assert caller.post(f"runs/{run.pk}/retry-failed/").json()["code"] == "nothing_failed"
 
 
-def put(run: Run, name: str, values: list[float]) -> None:
+def store_scores(run: Run, name: str, values: list[float]) -> None:
     metric = MetricDefinition.objects.create(name=name, version=1, kind="rule", scale="0..1:real")
     for answer, value in zip(run.answer_set.answers.order_by("id"), values, strict=False):
         Score.objects.create(
@@ -233,8 +234,8 @@ def put(run: Run, name: str, values: list[float]) -> None:
         )
 
 
-def test_a_run_reads_as_source_002_has_it() -> None:
-    """The documentation's own example: of five retrieved passages one is relevant, found first: .2, 1, hit, 1."""
+def test_run_response_matches_the_worked_example() -> None:
+    """One of five retrieved passages is relevant and ranked first: precision .2, recall 1, hit, reciprocal rank 1."""
     run = make_draft_run(make_answer_set(make_question_set(specs=2)))
     names = (
         "precision_at_k",
@@ -244,8 +245,8 @@ def test_a_run_reads_as_source_002_has_it() -> None:
         "generation_faithfulness",
         "answer_relevancy",
     )
-    for name, first in zip(names, (0.2, 1.0, 1.0, 1.0, 0.9, 0.85), strict=True):
-        put(run, name, [first, 0.0])
+    for name, first_result in zip(names, (0.2, 1.0, 1.0, 1.0, 0.9, 0.85), strict=True):
+        store_scores(run, name, [first_result, 0.0])
     body = viewer(run.project).get(f"runs/{run.pk}/").json()
     assert set(body) >= SHAPE
     # Means of two answers, the second 0 throughout: .2 / 2 = .1, 1 / 2 = .5, .9 / 2 = .45, .85 / 2 = .425.
@@ -262,10 +263,10 @@ def test_a_run_reads_as_source_002_has_it() -> None:
         "draft",
         None,
     )
-    first, second = body["results"]
-    assert set(first) >= RESULT
-    assert first == {
-        "id": first["id"],
+    first_result, second_result = body["results"]
+    assert set(first_result) >= RESULT
+    assert first_result == {
+        "id": first_result["id"],
         "test_case_id": "q1",
         "sample": 1,
         "retrieved_chunk_ids": ["c1"],
@@ -277,10 +278,10 @@ def test_a_run_reads_as_source_002_has_it() -> None:
         "faithfulness": 0.9,
         "answer_relevancy": 0.85,
     }
-    assert (second["hit"], second["precision"]) == (False, 0.0)
+    assert (second_result["hit"], second_result["precision"]) == (False, 0.0)
 
 
-def test_means_that_a_run_does_not_compute_are_null_and_its_own_stand_beside_them() -> None:
+def test_missing_means_are_null_and_computed_means_are_listed() -> None:
     run = make_scored_run(values=[1, None])
     body = viewer(run.project).get(f"runs/{run.pk}/").json()
     assert body["metrics"] == {"precision_at_k": None, "recall_at_k": None, "hit_rate_at_k": None, "mrr": None, "k": 5}
@@ -290,44 +291,44 @@ def test_means_that_a_run_does_not_compute_are_null_and_its_own_stand_beside_the
 
 def test_results_come_in_pages() -> None:
     run = make_draft_run(make_answer_set(make_question_set(specs=5)))
-    someone = viewer(run.project)
-    page = someone.get(f"runs/{run.pk}/", page_size=2).json()
-    seen = [r["test_case_id"] for r in page["results"]]
+    caller = viewer(run.project)
+    page = caller.get(f"runs/{run.pk}/", page_size=2).json()
+    listed = [r["test_case_id"] for r in page["results"]]
     while page["results_next"]:
-        page = someone.client.get(page["results_next"]).json()
-        seen += [r["test_case_id"] for r in page["results"]]
-    assert seen == ["q1", "q2", "q3", "q4", "q5"]
+        page = caller.client.get(page["results_next"]).json()
+        listed += [r["test_case_id"] for r in page["results"]]
+    assert listed == ["q1", "q2", "q3", "q4", "q5"]
 
 
-def test_why_a_run_is_paused_is_a_sentence() -> None:
+def test_pause_reason_is_a_sentence() -> None:
     run = make_draft_run()
     Run.objects.filter(pk=run.pk).update(state="paused", reason="unauthorised")
     body = viewer(run.project).get(f"runs/{run.pk}/").json()
     assert body["error_message"] == "The endpoint did not accept the key."
 
 
-def test_the_pages_of_runs_cost_the_same_for_any_number(django_assert_num_queries: Any) -> None:
+def test_run_list_has_a_constant_number_of_queries(django_assert_num_queries: Any) -> None:
     project = make_project()
     answers = make_answer_set(make_question_set(project))
     for _ in range(3):
         make_scored_run(answers)
-    someone = viewer(project)
+    caller = viewer(project)
     with django_assert_num_queries(5):  # the token, the page, units, calls and preflights of all its runs
-        assert len(someone.get("runs/").json()["results"]) == 3
+        assert len(caller.get("runs/").json()["results"]) == 3
 
 
-def test_a_run_costs_the_same_for_any_number_of_answers(django_assert_num_queries: Any) -> None:
+def test_run_detail_has_a_constant_number_of_queries(django_assert_num_queries: Any) -> None:
     counts = []
     for number in (3, 30):
         run = make_scored_run(make_answer_set(make_question_set(specs=[question_spec(n) for n in range(number)])))
-        someone = viewer(run.project)
+        caller = viewer(run.project)
         with django_assert_num_queries(25, exact=False) as queries:
-            someone.get(f"runs/{run.pk}/", page_size=500)
+            caller.get(f"runs/{run.pk}/", page_size=500)
         counts.append(len(queries))
     assert counts[0] == counts[1]
 
 
-def test_a_run_tells_what_its_calls_cost_and_what_the_cache_saved() -> None:
+def test_run_reports_costs_of_calls_and_savings_of_the_cache() -> None:
     run = make_scored_run()
     judge = run.judges.get()
     units = make_units(run, 2, kind=WorkUnit.Kind.JUDGE)
@@ -337,15 +338,15 @@ def test_a_run_tells_what_its_calls_cost_and_what_the_cache_saved() -> None:
         Reply.objects.create(attempt=attempt, outcome=outcome, cost=cost, saved=saved)
     detail: list[dict[str, object]] = [{"cost": None}]
     Preflight.objects.create(run=run, judge_version=judge.judge_version, outcome="timeout", calls=1, detail=detail)
-    said = viewer(run.project).get(f"runs/{run.pk}/").json()
+    body = viewer(run.project).get(f"runs/{run.pk}/").json()
     nothing = {"calls": 0, "cost": "0.00000000", "unknown_costs": 0, "cached": 0, "unknown_savings": 0}
     saved = {"saved": "0.30000000", "cached": 1}
-    assert said["costs"] == {
+    assert body["costs"] == {
         "answer_quality": nothing | saved | {"calls": 1, "cost": "0.50000000"},
         "preflight": nothing | {"calls": 1, "unknown_costs": 1, "saved": "0.00000000"},
     }
-    whole = nothing | saved | {"calls": 2, "cost": "0.50000000", "unknown_costs": 1}
-    assert {name: said["progress"][name] for name in whole} == whole
+    total = nothing | saved | {"calls": 2, "cost": "0.50000000", "unknown_costs": 1}
+    assert {name: body["progress"][name] for name in total} == total
 
 
 def test_answers_come_with_contexts_scores_and_verdicts() -> None:
@@ -353,11 +354,15 @@ def test_answers_come_with_contexts_scores_and_verdicts() -> None:
     score = Score.objects.filter(run=run, metric__name="correctness").order_by("answer_id").first()
     assert score is not None
     score.findings.create(kind="claim", position=0, text="city 1", verdict="supported", context=0, start=15, end=21)
-    put(run, "precision_at_k", [0.5])
-    first = viewer(run.project).get(f"runs/{run.pk}/answers/").json()["results"][0]
-    assert (first["question_id"], first["answer"], first["status"]) == ("q1", "The capital is city 1.", "ok")
-    assert first["contexts"][0]["chunk_id"] == "c1"
-    scores = {s["metric"]: s for s in first["scores"]}
+    store_scores(run, "precision_at_k", [0.5])
+    first_answer = viewer(run.project).get(f"runs/{run.pk}/answers/").json()["results"][0]
+    assert (first_answer["question_id"], first_answer["answer"], first_answer["status"]) == (
+        "q1",
+        "The capital is city 1.",
+        "ok",
+    )
+    assert first_answer["contexts"][0]["chunk_id"] == "c1"
+    scores = {s["metric"]: s for s in first_answer["scores"]}
     judged = scores["correctness"]
     assert (judged["value"], judged["reason"], judged["counts"]) == (2.0, "The judge's reason.", True)
     assert judged["judge"].endswith("@1")
@@ -368,19 +373,19 @@ def test_answers_come_with_contexts_scores_and_verdicts() -> None:
     assert (rule["judge"], rule["is_baseline"], rule["counts"], rule["value"]) == (None, False, True, 0.5)
 
 
-def test_a_failed_score_has_no_value_and_a_sentence() -> None:
+def test_failed_score_has_a_sentence_instead_of_a_value() -> None:
     run = make_scored_run(values=[None])
-    first = viewer(run.project).get(f"runs/{run.pk}/answers/").json()["results"][0]
-    assert {(s["status"], s["value"]) for s in first["scores"]} == {("failed", None)}
-    assert first["scores"][0]["reason"] == "The call took longer than allowed."
+    first_answer = viewer(run.project).get(f"runs/{run.pk}/answers/").json()["results"][0]
+    assert {(s["status"], s["value"]) for s in first_answer["scores"]} == {("failed", None)}
+    assert first_answer["scores"][0]["reason"] == "The call took longer than allowed."
 
 
 def test_answers_are_filtered_by_category_question_and_status() -> None:
     run = make_scored_run(make_answer_set(make_question_set(specs=6)))
-    someone = viewer(run.project)
+    caller = viewer(run.project)
 
     def ids(**query: str) -> list[str]:
-        return [a["question_id"] for a in someone.get(f"runs/{run.pk}/answers/", **query).json()["results"]]
+        return [a["question_id"] for a in caller.get(f"runs/{run.pk}/answers/", **query).json()["results"]]
 
     assert ids(question="q4") == ["q4"]
     assert ids(category="negative") == ["q2", "q5"]
@@ -388,38 +393,38 @@ def test_answers_are_filtered_by_category_question_and_status() -> None:
     assert len(ids(status="ok")) == 6
 
 
-def test_a_page_of_answers_costs_the_same_for_any_number(django_assert_num_queries: Any) -> None:
+def test_page_of_answers_has_a_constant_number_of_queries(django_assert_num_queries: Any) -> None:
     run = make_scored_run(make_answer_set(make_question_set(specs=9)))
-    someone = viewer(run.project)
-    someone.get(f"runs/{run.pk}/answers/")
+    caller = viewer(run.project)
+    caller.get(f"runs/{run.pk}/answers/")
     # Token; run, roles, run again; answers, contexts, scores, findings; who is a member of a queue; primary judges.
     with django_assert_num_queries(10):
-        assert len(someone.get(f"runs/{run.pk}/answers/").json()["results"]) == 9
+        assert len(caller.get(f"runs/{run.pk}/answers/").json()["results"]) == 9
 
 
-def test_a_reviewing_lead_who_reads_judges_values_here_is_recorded_as_exposed() -> None:
+def test_exposure_is_recorded_for_a_reviewing_lead_who_reads_scores() -> None:
     run = make_scored_run()
     lead = make_user("lead", run.project)
     make_queue(run, reviewers=[lead])
     Caller(None, run.project, user=lead).get(f"runs/{run.pk}/answers/", page_size=2)
-    seen = set(Exposure.objects.filter(user=lead, scope="answer").values_list("object_id", flat=True))
-    assert seen == set(run.answer_set.answers.order_by("id").values_list("pk", flat=True)[:2])
+    exposed_ids = set(Exposure.objects.filter(user=lead, scope="answer").values_list("object_id", flat=True))
+    assert exposed_ids == set(run.answer_set.answers.order_by("id").values_list("pk", flat=True)[:2])
     viewer(run.project).get(f"runs/{run.pk}/answers/")
     assert Exposure.objects.exclude(user=lead).count() == 0
 
 
-def test_nobody_is_exposed_by_rules_alone() -> None:
+def test_rule_scores_expose_no_reviewer() -> None:
     judged = make_scored_run()
     lead = make_user("lead", judged.project)
     make_queue(judged, reviewers=[lead])
     rules = make_draft_run(judged.answer_set)
-    put(rules, "precision_at_k", [0.5] * 6)
+    store_scores(rules, "precision_at_k", [0.5] * 6)
     caller = Caller(None, judged.project, user=lead)
     assert caller.get(f"runs/{rules.pk}/answers/").json()["results"][0]["scores"]
     caller.get(f"runs/{rules.pk}/")
     assert not Exposure.objects.exists()
-    put(rules, "answer_relevancy", [0.0])
+    store_scores(rules, "answer_relevancy", [0.0])
     caller.get(f"runs/{rules.pk}/")
-    first = rules.answer_set.answers.order_by("id").first()
-    assert first is not None
-    assert [row.object_id for row in Exposure.objects.all()] == [first.pk]
+    first_answer = rules.answer_set.answers.order_by("id").first()
+    assert first_answer is not None
+    assert [row.object_id for row in Exposure.objects.all()] == [first_answer.pk]

@@ -1,4 +1,4 @@
-"""A judge whose first values all fail alike pauses the run; one that gives any value does not."""
+"""A run pauses if the first values of a judge all fail in the same way."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from evaluation.models import Run
 from evaluation.runs.execution import drain
 from evaluation.scoring.first_values import FIRST_VALUES, FirstValues
 from evaluation.worker.lifecycle import resume
-from tests.evaluation.runs.remote import remote_run, worked_off
+from tests.evaluation.runs.remote import remote_run, start_and_drain
 from tests.judge_server import JudgeServer, actions
 
 OFF_SCALE = Result.failed("scale", detail={"got": "85", "reason": "r"})
 
 
-def counted(*answers: dict[str, Result]) -> list[str]:
-    """What is said after each answer of one judge."""
+def stop_reasons(*answers: dict[str, Result]) -> list[str]:
+    """The stop reason after each answer of one judge."""
     values = FirstValues()
     return [values.count(1, answer) for answer in answers]
 
 
-def test_ten_failures_of_one_kind_are_told_with_what_came() -> None:
-    said = counted(*[{"correctness": OFF_SCALE}] * FIRST_VALUES)
-    assert said == [""] * (FIRST_VALUES - 1) + ["scale: correctness 85"]
+def test_ten_equal_failures_are_reported_with_the_value() -> None:
+    reasons = stop_reasons(*[{"correctness": OFF_SCALE}] * FIRST_VALUES)
+    assert reasons == [""] * (FIRST_VALUES - 1) + ["scale: correctness 85"]
 
 
 @pytest.mark.parametrize(
@@ -37,21 +37,21 @@ def test_ten_failures_of_one_kind_are_told_with_what_came() -> None:
         [{"a": OFF_SCALE}, {"a": Result.failed("filtered")}] * 10,
     ],
 )
-def test_fewer_failures_of_several_kinds_or_a_value_are_no_reason_to_stop(answers: list[dict[str, Result]]) -> None:
-    assert not any(counted(*answers))
+def test_few_or_mixed_failures_or_any_value_do_not_stop(answers: list[dict[str, Result]]) -> None:
+    assert not any(stop_reasons(*answers))
 
 
-def test_a_metric_that_always_fails_is_found_beside_one_that_is_scored() -> None:
-    said = counted(*[{"a": Result.scored(4.0), "b": OFF_SCALE}] * FIRST_VALUES)
-    assert said[-1] == "scale: b 85"
+def test_failing_metric_is_detected_next_to_a_scored_one() -> None:
+    reasons = stop_reasons(*[{"a": Result.scored(4.0), "b": OFF_SCALE}] * FIRST_VALUES)
+    assert reasons[-1] == "scale: b 85"
 
 
-def test_failures_of_two_judges_are_not_added() -> None:
+def test_failures_are_counted_per_judge() -> None:
     values = FirstValues()
     assert not any(values.count(number % 2, {"a": OFF_SCALE}) for number in range(2 * FIRST_VALUES - 2))
 
 
-def test_no_more_than_the_first_values_are_in_hands_until_one_is_scored() -> None:
+def test_calls_in_flight_are_limited_until_a_value_is_scored() -> None:
     values = FirstValues()
     assert values.room(0) == FIRST_VALUES
     assert values.room(4) == FIRST_VALUES - 4
@@ -75,11 +75,11 @@ def test_no_more_than_the_first_values_are_in_hands_until_one_is_scored() -> Non
         (actions.status(400), "first_values: bad_request: HTTP 400: scripted", 1),
     ],
 )
-def test_a_run_whose_first_values_all_fail_alike_pauses_and_goes_on_when_resumed(
+def test_run_with_equal_first_failures_pauses_and_can_be_resumed(
     judge: JudgeServer, action: actions.Action, reason: str, calls_each: int
 ) -> None:
     judge.when(lambda request: not request.is_preflight, action)
-    run = worked_off(remote_run(judge, 40, concurrency=32))
+    run = start_and_drain(remote_run(judge, 40, concurrency=32))
     assert run.state == Run.State.PAUSED
     assert run.reason.startswith(reason)
     assert judge.calls <= FIRST_VALUES * calls_each
@@ -90,8 +90,8 @@ def test_a_run_whose_first_values_all_fail_alike_pauses_and_goes_on_when_resumed
 
 
 @pytest.mark.django_db
-def test_a_judge_that_fails_now_and_then_is_not_stopped(judge: JudgeServer) -> None:
+def test_occasional_failures_do_not_pause_the_run(judge: JudgeServer) -> None:
     judge.when(lambda request: not request.is_preflight and judge.calls <= 8, actions.status(400))
-    run = worked_off(remote_run(judge, 30, concurrency=4))
+    run = start_and_drain(remote_run(judge, 30, concurrency=4))
     assert run.state == Run.State.INCOMPLETE
     assert judge.calls == 30

@@ -1,4 +1,4 @@
-"""``import_answers``: prints the run, or every problem as file:line."""
+"""The command ``import_answers`` prints the run, or every problem as file:line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.factories import make_project, make_question_set, question_spec
 pytestmark = pytest.mark.django_db
 
 
-def call(file: Path, *arguments: str) -> tuple[str, str]:
+def import_file(file: Path, *arguments: str) -> tuple[str, str]:
     out, err = io.StringIO(), io.StringIO()
     call_command(
         "import_answers", str(file), "--questions", "capitals", "--system", "vector", *arguments, stdout=out, stderr=err
@@ -34,9 +34,9 @@ def answers(tmp_path: Path) -> Path:
     return file
 
 
-def test_it_prints_the_run_and_leaves_it_complete(answers: Path) -> None:
-    """Programs read the run from standard output; what it is for and what comes next stands beside it."""
-    out, err = call(answers, "--k", "3")
+def test_command_prints_the_completed_run(answers: Path) -> None:
+    """Standard output has only the run, for programs; hints go to standard error."""
+    out, err = import_file(answers, "--k", "3")
     run = Run.objects.get()
     assert out == f"run {run.pk}\n"
     assert "no judge has been asked" in err
@@ -45,52 +45,52 @@ def test_it_prints_the_run_and_leaves_it_complete(answers: Path) -> None:
     assert (run.state, run.answer_set.k) == (Run.State.COMPLETED, 3)
 
 
-def test_json_says_what_was_made_and_what_is_missing(answers: Path) -> None:
+def test_json_output_lists_created_rows_and_missing_answers(answers: Path) -> None:
     answers.write_bytes(as_lines([{"question_id": "q2", "answer": "x"}]))
-    out, err = call(answers, "--format", "json")
+    out, err = import_file(answers, "--format", "json")
     run = Run.objects.get()
     expected: dict[str, Any] = {"run": run.pk, "answer_set": run.answer_set_id, "status": "completed"}
     assert json.loads(out) == expected | {"created": True, "missing": ["q1"]}
     assert "1 question(s) have no answer: q1." in err
 
 
-def test_every_problem_is_a_line_on_standard_error_and_nothing_is_imported(answers: Path) -> None:
+def test_problems_are_printed_to_standard_error_and_nothing_is_imported(answers: Path) -> None:
     answers.write_bytes(as_lines([{"question_id": "q1", "answer": "x"}, {"question_id": "zzz", "answer": "x"}]))
     err = io.StringIO()
-    with pytest.raises(CommandError) as refused:
+    with pytest.raises(CommandError) as error:
         call_command("import_answers", str(answers), "--questions", "capitals", "--system", "s", stderr=err)
-    assert refused.value.returncode == 1
+    assert error.value.returncode == 1
     assert err.getvalue().strip() == ("answers.jsonl:2 question_id The question set has no question with the id “zzz”.")
     assert not AnswerSet.objects.exists()
 
 
-def test_an_unknown_question_set_names_the_near_ones(answers: Path) -> None:
+def test_unknown_question_set_suggests_similar_names(answers: Path) -> None:
     with pytest.raises(CommandError, match="did you mean capitals"):
         call_command("import_answers", str(answers), "--questions", "capital", "--system", "s")
 
 
 @pytest.mark.parametrize("k", ["0", "51", "many"])
-def test_a_k_out_of_range_is_wrong_usage(answers: Path, k: str) -> None:
+def test_k_out_of_range_is_a_usage_error(answers: Path, k: str) -> None:
     with pytest.raises(CommandError, match="1 to 50"):
-        call(answers, "--k", k)
+        import_file(answers, "--k", k)
 
 
-def test_a_file_that_is_not_there_is_wrong_usage(answers: Path) -> None:
-    with pytest.raises(CommandError) as refused:
-        call(answers.with_name("absent.jsonl"))
-    assert refused.value.returncode == 2
+def test_missing_file_is_a_usage_error(answers: Path) -> None:
+    with pytest.raises(CommandError) as error:
+        import_file(answers.with_name("absent.jsonl"))
+    assert error.value.returncode == 2
 
 
-def test_passages_of_which_none_should_be_found_are_refused_until_they_are_accepted(tmp_path: Path) -> None:
+def test_passages_without_any_match_are_refused_unless_accepted(tmp_path: Path) -> None:
     spec = question_spec(1, category="capitals", ground_truth_chunk_ids=("guide-1", "guide-2"))
     make_question_set(make_project(), [spec], name="capitals")
     file = tmp_path / "answers.jsonl"
     file.write_bytes(as_lines([{"question_id": "q1", "answer": "city 1", "retrieved_context_ids": ["Guide 1"]}]))
     err = io.StringIO()
-    with pytest.raises(CommandError) as refused:
+    with pytest.raises(CommandError) as error:
         call_command("import_answers", str(file), "--questions", "capitals", "--system", "vector", stderr=err)
-    assert refused.value.returncode == 1
+    assert error.value.returncode == 1
     assert "The file has: Guide 1. The questions have: guide-1, guide-2." in err.getvalue()
     assert not AnswerSet.objects.exists()
-    assert "Not one of the passages" in call(file, "--accept-unknown-passages")[1]
+    assert "Not one of the passages" in import_file(file, "--accept-unknown-passages")[1]
     assert AnswerSet.objects.get().answers.get().retrieved_ids == ["Guide 1"]

@@ -1,4 +1,4 @@
-"""Setting a site up by a file: what is missing is made, what differs is changed, and the second time nothing is."""
+"""Provisioning from a file creates missing rows, updates changed ones and is idempotent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evaluation.runs.provisioning import ProvisionFile, provision, read_provisio
 
 pytestmark = pytest.mark.django_db
 ORIGIN = "http://127.0.0.1:9"
-WHOLE: dict[str, Any] = {
+SITE: dict[str, Any] = {
     "project": "Team",
     "default_judge": "gpt",
     "default_profile": "graphrag",
@@ -34,52 +34,52 @@ WHOLE: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def allowed(settings: Any) -> None:
+def allowed_origins(settings: Any) -> None:
     settings.CONCORD_JUDGE_ORIGINS = settings.CONCORD_SYSTEM_ORIGINS = [ORIGIN]
 
 
-def file_of(folder: Path, said: Any) -> Path:
+def write_file(folder: Path, content: Any) -> Path:
     path = folder / "site.yaml"
-    path.write_text(said if isinstance(said, str) else yaml.safe_dump(said), encoding="utf-8")
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content), encoding="utf-8")
     return path
 
 
-def again(said: dict[str, Any]) -> list[str]:
-    return provision(ProvisionFile.model_validate(said)).changes
+def apply_changes(site: dict[str, Any]) -> list[str]:
+    return provision(ProvisionFile.model_validate(site)).changes
 
 
-def refused(said: dict[str, Any]) -> dict[str, str]:
+def provision_errors(site: dict[str, Any]) -> dict[str, str]:
     with pytest.raises(InvalidFile) as error:
-        provision(ProvisionFile.model_validate(said), "site.yaml")
-    return {one.field: str(one.params["error"]) for one in error.value.problems}
+        provision(ProvisionFile.model_validate(site), "site.yaml")
+    return {problem.field: str(problem.params["error"]) for problem in error.value.problems}
 
 
-def test_everything_is_made_and_the_second_time_nothing(tmp_path: Path) -> None:
-    done = provision(read_provision_file(file_of(tmp_path, WHOLE)))
-    assert len(done.changes) == 11
+def test_provisioning_creates_everything_once(tmp_path: Path) -> None:
+    result = provision(read_provision_file(write_file(tmp_path, SITE)))
+    assert len(result.changes) == 11
     project = Project.objects.get(name="Team")
     assert (project.default_judge, project.default_profile) == ("gpt", "graphrag")
     assert set(RoleGrant.objects.values_list("user__username", "role")) == {("kim", "lead"), ("ci", "evaluator")}
     assert not User.objects.get(username="kim").has_usable_password()
-    assert set(done.links) == {"kim", "ci"}
-    (text,) = done.tokens.values()
+    assert set(result.links) == {"kim", "ci"}
+    (text,) = result.tokens.values()
     assert ApiToken.objects.get().sha256 == hashlib.sha256(text.encode()).hexdigest()
     assert Endpoint.objects.get().key_env == "CONCORD_KEY_LLM"
     assert SystemVersion.objects.get().system.name == "rag"
     assert AuditEvent.objects.filter(verb="provisioned").count() == 11
-    assert again(WHOLE) == []
+    assert apply_changes(SITE) == []
 
 
-def test_what_differs_is_changed_and_nothing_is_taken_away() -> None:
-    again(WHOLE)
-    other = WHOLE | {
+def test_changed_entries_are_updated_and_nothing_is_removed() -> None:
+    apply_changes(SITE)
+    changed_site = SITE | {
         "people": [{"username": "kim", "email": "k@example.org", "roles": ["reviewer"]}],
         "endpoints": [{"name": "llm", "base_url": f"{ORIGIN}/v1", "key_env": "CONCORD_KEY_LLM", "batches": True}],
         "judges": [{"name": "gpt", "endpoint": "llm", "model": "m-2", "language": "ko"}],
         "systems": [{"name": "rag", "connector": "http", "settings": {"address": f"{ORIGIN}/other"}}],
         "tokens": [],
     }
-    assert again(other) == [
+    assert apply_changes(changed_site) == [
         "~ person kim: email",
         "+ role reviewer of kim in Team",
         "~ endpoint llm: batches",
@@ -91,36 +91,38 @@ def test_what_differs_is_changed_and_nothing_is_taken_away() -> None:
     assert (JudgeVersion.objects.count(), ApiToken.objects.count()) == (2, 1)
 
 
-def test_a_key_that_was_stored_is_forgotten_when_the_server_moves(settings: Any) -> None:
-    again(WHOLE)
+def test_stored_key_is_removed_when_the_endpoint_address_changes(settings: Any) -> None:
+    apply_changes(SITE)
     Endpoint.objects.update(sealed_key="sealed for the server before")
     settings.CONCORD_JUDGE_ORIGINS = [ORIGIN, "http://127.0.0.1:10"]
-    moved = WHOLE | {"endpoints": [{"name": "llm", "base_url": "http://127.0.0.1:10/v1", "key_env": "CONCORD_KEY_LLM"}]}
-    assert "~ endpoint llm: base_url" in again(moved)
+    changed_site = SITE | {
+        "endpoints": [{"name": "llm", "base_url": "http://127.0.0.1:10/v1", "key_env": "CONCORD_KEY_LLM"}]
+    }
+    assert "~ endpoint llm: base_url" in apply_changes(changed_site)
     assert Endpoint.objects.get().sealed_key == ""
 
 
-def test_a_token_is_what_a_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = WHOLE | {"tokens": [{"name": "ci", "user": "ci", "value_env": "TEAM_TOKEN"}]}
-    assert "TEAM_TOKEN has to hold" in refused(said)["tokens.0"]
+def test_token_value_is_read_from_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = SITE | {"tokens": [{"name": "ci", "user": "ci", "value_env": "TEAM_TOKEN"}]}
+    assert "TEAM_TOKEN has to hold" in provision_errors(site)["tokens.0"]
     monkeypatch.setenv("TEAM_TOKEN", "x" * 31)
-    assert "32 characters" in refused(said)["tokens.0"]
+    assert "32 characters" in provision_errors(site)["tokens.0"]
     monkeypatch.setenv("TEAM_TOKEN", "x" * 40)
-    provision(ProvisionFile.model_validate(said))
+    provision(ProvisionFile.model_validate(site))
     assert ApiToken.objects.get().sha256 == hashlib.sha256(b"x" * 40).hexdigest()
-    assert again(said) == []
-    taken = said | {"tokens": [{"name": "other", "user": "kim", "value_env": "TEAM_TOKEN"}]}
-    assert "another token" in refused(taken)["tokens.0"]
+    assert apply_changes(site) == []
+    duplicate = site | {"tokens": [{"name": "other", "user": "kim", "value_env": "TEAM_TOKEN"}]}
+    assert "another token" in provision_errors(duplicate)["tokens.0"]
 
 
-def test_a_token_that_ran_out_is_made_anew() -> None:
-    again(WHOLE)
+def test_expired_token_is_recreated() -> None:
+    apply_changes(SITE)
     ApiToken.objects.update(expires_at=timezone.now())
-    assert [line for line in again(WHOLE) if "token" in line] == ["+ token ci of ci, write, for 90 days"]
+    assert [line for line in apply_changes(SITE) if "token" in line] == ["+ token ci of ci, write, for 90 days"]
 
 
 @pytest.mark.parametrize(
-    ("more", "field", "text"),
+    ("changes", "field", "text"),
     [
         ({"endpoints": [{"name": "e", "base_url": "http://10.0.0.1/v1"}]}, "endpoints.0", "CONCORD_JUDGE_ORIGINS"),
         ({"endpoints": [{"name": "e", "base_url": f"{ORIGIN}/v1", "key_env": "HOME"}]}, "endpoints.0", "HOME"),
@@ -148,37 +150,37 @@ def test_a_token_that_ran_out_is_made_anew() -> None:
         ({"default_profile": "graphrags"}, "default_profile", "did you mean graphrag"),
     ],
 )
-def test_what_cannot_be_is_named_by_its_place(more: dict[str, Any], field: str, text: str) -> None:
-    found = refused(WHOLE | more)
-    assert text in found[field]
+def test_invalid_entry_is_reported_with_its_field(changes: dict[str, Any], field: str, text: str) -> None:
+    errors = provision_errors(SITE | changes)
+    assert text in errors[field]
 
 
-def test_the_form_is_checked_with_line_and_field(tmp_path: Path) -> None:
+def test_invalid_file_is_reported_with_line_and_field(tmp_path: Path) -> None:
     with pytest.raises(InvalidFile) as error:
-        read_provision_file(file_of(tmp_path, "project: T\npeople:\n- username: a\n  roles: [boss]\n"))
-    assert [(one.code, one.line, one.field) for one in error.value.problems] == [
+        read_provision_file(write_file(tmp_path, "project: T\npeople:\n- username: a\n  roles: [boss]\n"))
+    assert [(problem.code, problem.line, problem.field) for problem in error.value.problems] == [
         ("provision_invalid", 4, "people.0.roles.0")
     ]
 
 
-def test_the_command_checks_provisions_and_says_nothing_is_left(tmp_path: Path) -> None:
-    path = str(file_of(tmp_path, WHOLE))
+def test_command_checks_provisions_and_is_idempotent(tmp_path: Path) -> None:
+    path = str(write_file(tmp_path, SITE))
 
-    def said(*more: str) -> str:
+    def run_command(*options: str) -> str:
         out = StringIO()
-        call_command("provision", path, *more, stdout=out, stderr=StringIO())
+        call_command("provision", path, *options, stdout=out, stderr=StringIO())
         return out.getvalue()
 
     with pytest.raises(CommandError, match="11 change"):
-        said("--check")
+        run_command("--check")
     assert not Project.objects.filter(name="Team").exists()
-    first = said()
-    assert "+ judge gpt@1" in first
-    assert "shown once: concord_" in first
-    assert "kim chooses a password at " in first
-    assert said("--check") == said() == "nothing to change\n"
-    file_of(tmp_path, WHOLE | {"default_judge": "none"})
+    output = run_command()
+    assert "+ judge gpt@1" in output
+    assert "shown once: concord_" in output
+    assert "kim chooses a password at " in output
+    assert run_command("--check") == run_command() == "nothing to change\n"
+    write_file(tmp_path, SITE | {"default_judge": "none"})
     with pytest.raises(CommandError, match="nothing was set up"):
-        said()
+        run_command()
     with pytest.raises(CommandError, match="No such file"):
         call_command("provision", str(tmp_path / "gone.yaml"))

@@ -1,4 +1,4 @@
-"""The means of a run and the values of its answers, by rules and the primary judge alone."""
+"""Means of a run and values of its answers, from rules and the primary judge only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.factories import make_answer, make_answer_set, make_draft_run, make_j
 pytestmark = pytest.mark.django_db
 
 
-def test_a_mean_leaves_failures_out_and_counts_them() -> None:
+def test_mean_excludes_and_counts_failures() -> None:
     """Six answers judged 1, 2, failed, 4, 5, 1: the mean of five is 13/5 = 2.6."""
     run = make_scored_run(values=[1, 2, None, 4, 5])
     assert run_figures(run)["correctness"] == MetricFigures(2.6, 5, 1, 0)
@@ -28,8 +28,10 @@ def test_with_repeats_an_answer_counts_once() -> None:
     judge, rubric = make_judge(answers.project), shipped_rubric_row("answer_quality", "en")
     run = make_draft_run(answers, config=RunConfig(repeat=2), judges=[(judge, rubric, True)])
     metric = definitions(["correctness"])["correctness"]
-    one, two = answers.answers.order_by("id")[:2]
-    for number, (answer, repeat, value) in enumerate([(one, 1, 1), (one, 2, 3), (two, 1, 5), (two, 2, None)]):
+    first_answer, second_answer = answers.answers.order_by("id")[:2]
+    for number, (answer, repeat, value) in enumerate(
+        [(first_answer, 1, 1), (first_answer, 2, 3), (second_answer, 1, 5), (second_answer, 2, None)]
+    ):
         Score.objects.create(
             run=run,
             answer=answer,
@@ -43,23 +45,23 @@ def test_with_repeats_an_answer_counts_once() -> None:
     assert run_figures(run) == {"correctness": MetricFigures(3.5, 3, 1, 0)}
 
 
-def test_the_newest_round_of_an_answer_is_the_runs() -> None:
+def test_newest_round_of_an_answer_is_used() -> None:
     answers = make_answer_set()
-    first = answers.answers.order_by("id").first()
-    assert first is not None
-    again = make_answer(answers, first.question, "better", round=1)
-    shown = run_answers(make_draft_run(answers))
-    assert again in shown
-    assert first not in shown
-    assert len(shown) == 6
+    first_answer = answers.answers.order_by("id").first()
+    assert first_answer is not None
+    newer_answer = make_answer(answers, first_answer.question, "better", round=1)
+    answers_of_run = run_answers(make_draft_run(answers))
+    assert newer_answer in answers_of_run
+    assert first_answer not in answers_of_run
+    assert len(answers_of_run) == 6
 
 
-def test_a_run_about_some_questions_shows_their_answers_only() -> None:
+def test_run_with_selected_questions_has_only_their_answers() -> None:
     run = make_draft_run(config=RunConfig(rules=("keyword_hit",), question_ids=("q2",)))
     assert [answer.question.external_id for answer in run_answers(run)] == ["q2"]
 
 
-def test_values_are_given_under_the_names_of_source_002() -> None:
+def test_generation_values_use_the_names_of_their_source() -> None:
     run = make_draft_run()
     answer = run.answer_set.answers.order_by("id").first()
     assert answer is not None
@@ -76,20 +78,20 @@ def test_values_are_given_under_the_names_of_source_002() -> None:
     }
 
 
-def test_the_1_to_5_faithfulness_is_never_shown_as_source_002s() -> None:
+def test_faithfulness_from_1_to_5_is_not_a_generation_value() -> None:
     run = make_scored_run(values=[5])
     answers = list(run_answers(run))
     assert {values["faithfulness"] for values in generation_values(run, answers).values()} == {None}
 
 
-def test_a_run_was_updated_when_anything_last_happened_to_it() -> None:
+def test_updated_at_is_the_time_of_the_last_change() -> None:
     run = make_draft_run()
     assert updated_at(run) == run.created_at
     (unit,) = make_units(run, 1)
-    later = run.created_at + timedelta(hours=1)
-    unit.finished_at = later
+    finished_at = run.created_at + timedelta(hours=1)
+    unit.finished_at = finished_at
     unit.save()
-    assert updated_at(run) == later
+    assert updated_at(run) == finished_at
 
 
 def test_the_progress_of_many_runs_takes_three_queries(django_assert_num_queries: object) -> None:
@@ -97,17 +99,17 @@ def test_the_progress_of_many_runs_takes_three_queries(django_assert_num_queries
     runs = [make_draft_run(answers) for _ in range(3)]
     make_units(runs[0], 4)
     with django_assert_num_queries(3):  # type: ignore[operator]
-        found = progress_by_run(runs)
-    assert [found[run.pk].total for run in runs] == [4, 0, 0]
-    assert found[runs[1].pk].share == 1.0
+        progress = progress_by_run(runs)
+    assert [progress[run.pk].total for run in runs] == [4, 0, 0]
+    assert progress[runs[1].pk].share == 1.0
     assert Run.objects.count() == 3
 
 
 def test_a_new_score_is_in_the_figures_at_once() -> None:
     run = make_scored_run(values=[1, 2])
-    before = run_figures(run)
+    figures = run_figures(run)
     answer = run.answer_set.answers.order_by("id").last()
     assert answer is not None
     metric = MetricDefinition.objects.create(name="precision_at_k", version=1, kind="rule", scale="0..1:real")
     Score.objects.create(run=run, answer=answer, metric=metric, origin="late", status="scored", value=0.5)
-    assert run_figures(run) == before | {"precision_at_k": MetricFigures(0.5, 1, 0, 0)}
+    assert run_figures(run) == figures | {"precision_at_k": MetricFigures(0.5, 1, 0, 0)}

@@ -1,4 +1,4 @@
-"""An option of a run is declared once: every entrance takes the same values and begins with the same default."""
+"""Run options are declared once: REST, command line, form and specification share values and defaults."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from evaluation.specs.form_fields import form_fields
 from evaluation.specs.setting import Setting
 from evaluation.worker.lifecycle import RunConfig
 
-EVERY = [*ASK_OPTIONS.values(), *RUN_OPTIONS.values()]
-each = pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
-NUMBERS = [one for one in EVERY if one.kind is int]
+ALL_OPTIONS = [*ASK_OPTIONS.values(), *RUN_OPTIONS.values()]
+each_option = pytest.mark.parametrize("option", ALL_OPTIONS, ids=lambda option: option.name)
+INTEGER_OPTIONS = [option for option in ALL_OPTIONS if option.kind is int]
 
 
-def parsed(*arguments: str) -> dict[str, Any]:
+def parse_arguments(*arguments: str) -> dict[str, Any]:
     parser = CommandParser(called_from_command_line=True)
-    add_flags(parser, EVERY)
+    add_flags(parser, ALL_OPTIONS)
     return vars(parser.parse_args(arguments))
 
 
-@each
-def test_the_rest_body_begins_with_its_default(one: Setting) -> None:
-    field: Any = RunRequestSerializer().fields[one.name]
-    assert field.default == (list if one.many else one.default)
-    assert field.allow_null == one.optional
-    if one.choices:
-        assert list(field.choices) == list(one.choices)
-    if one.kind is int:
-        assert (field.min_value, field.max_value) == one.limits
+@each_option
+def test_rest_field_has_the_declared_default_and_limits(option: Setting) -> None:
+    field: Any = RunRequestSerializer().fields[option.name]
+    assert field.default == (list if option.many else option.default)
+    assert field.allow_null == option.optional
+    if option.choices:
+        assert list(field.choices) == list(option.choices)
+    if option.kind is int:
+        assert (field.min_value, field.max_value) == option.limits
 
 
-def test_a_command_without_flags_means_the_defaults() -> None:
-    options = parsed()
+def test_command_without_flags_uses_the_defaults() -> None:
+    options = parse_arguments()
     assert options.pop("judge") == []  # several may be named, of which the first counts
-    spec = RunSpec(**option_values([one for one in RUN_OPTIONS.values() if one.name != "judge"], options))
+    spec = RunSpec(**option_values([option for option in RUN_OPTIONS.values() if option.name != "judge"], options))
     assert spec == RunSpec()
 
 
@@ -60,34 +60,32 @@ def test_a_command_without_flags_means_the_defaults() -> None:
     ],
 )
 def test_a_flag_sets_the_option_of_its_name(arguments: list[str], name: str, value: Any) -> None:
-    assert option_values(EVERY, parsed(*arguments))[name] == value
+    assert option_values(ALL_OPTIONS, parse_arguments(*arguments))[name] == value
 
 
-@pytest.mark.parametrize("one", NUMBERS, ids=lambda one: one.name)
-def test_a_number_out_of_range_is_refused_by_flag_and_specification(
-    one: Setting, capsys: pytest.CaptureFixture[str]
-) -> None:
-    low, high = one.limits
-    flag = f"--{one.option.replace('_', '-')}"
-    assert option_values([one], parsed(flag, str(high))) == {one.name: high}
+@pytest.mark.parametrize("option", INTEGER_OPTIONS, ids=lambda option: option.name)
+def test_number_out_of_range_is_refused_by_flag_and_spec(option: Setting, capsys: pytest.CaptureFixture[str]) -> None:
+    low, high = option.limits
+    flag = f"--{option.option.replace('_', '-')}"
+    assert option_values([option], parse_arguments(flag, str(high))) == {option.name: high}
     for value in (low - 1, high + 1):
         with pytest.raises(SystemExit):
-            parsed(f"{flag}={value}")
+            parse_arguments(f"{flag}={value}")
         assert f"between {low} and {high}" in capsys.readouterr().err
         with pytest.raises(DomainError, match="setting_range"):
-            (RunSpec if one.name in RUN_OPTIONS else AskSpec)(**{one.name: value})
+            (RunSpec if option.name in RUN_OPTIONS else AskSpec)(**{option.name: value})
 
 
-@pytest.mark.parametrize("one", [one for one in EVERY if one.form], ids=lambda one: one.name)
-def test_the_form_knows_no_value_out_of_range(one: Setting) -> None:
-    field: Any = form_fields([one])[one.input_name]
+@pytest.mark.parametrize("option", [option for option in ALL_OPTIONS if option.form], ids=lambda option: option.name)
+def test_form_field_has_the_declared_limits(option: Setting) -> None:
+    field: Any = form_fields([option])[option.input_name]
     if isinstance(field, forms.IntegerField) and not isinstance(field, forms.DecimalField):
-        assert (field.min_value, field.max_value) == one.limits
-    if one.form and one.form.rows:
-        assert isinstance(field, forms.MultipleChoiceField) == one.many
+        assert (field.min_value, field.max_value) == option.limits
+    if option.form and option.form.rows:
+        assert isinstance(field, forms.MultipleChoiceField) == option.many
 
 
-def test_a_run_keeps_what_it_was_asked_for_by_the_same_declarations() -> None:
+def test_run_config_has_the_declared_defaults_and_limits() -> None:
     for name in (*ASK_OPTIONS, *CallSpec.model_fields):
         assert RunConfig().model_dump()[name] == (ASK_OPTIONS | RUN_OPTIONS)[name].default
     with pytest.raises(DomainError, match="setting_range"):
@@ -95,7 +93,7 @@ def test_a_run_keeps_what_it_was_asked_for_by_the_same_declarations() -> None:
 
 
 @pytest.mark.parametrize("text", ["nan", "snan", "inf", "-1", "100000000", "two"])
-def test_a_budget_that_is_no_amount_is_refused(text: str) -> None:
+def test_budget_that_is_not_an_amount_is_refused(text: str) -> None:
     with pytest.raises(ArgumentTypeError):
         dollars(text)
 

@@ -1,4 +1,4 @@
-"""Runs under a profile of one's own, judged by the baseline or by a scripted judge."""
+"""Runs with custom profiles, judged by the baseline or by a scripted judge."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from evaluation.profiles.spec import ProfileSpec
 from evaluation.runs.creation import prepare_run
 from tests.factories import make_answer_set, unique
 
-Script = Callable[[JudgeCall], JudgeReply | None]
+ReplyScript = Callable[[JudgeCall], JudgeReply | None]
 
 
-def profile_of(answers: AnswerSet, **fields: Any) -> ProfileVersion:
+def make_profile_version(answers: AnswerSet, **fields: Any) -> ProfileVersion:
     """A profile row with these fields."""
     spec = ProfileSpec.model_validate(
         {"name": unique("own").replace("-", "_"), "title": {"en": "Own", "ko": "자체"}, **fields}
@@ -24,21 +24,23 @@ def profile_of(answers: AnswerSet, **fields: Any) -> ProfileVersion:
     return save_profile(answers.project, spec)
 
 
-def run_under(answers: AnswerSet | None = None, **fields: Any) -> Run:
-    """A draft run with the baseline under a profile with these fields."""
-    asked = answers or make_answer_set()
-    return prepare_run(asked, profile_of(asked, **fields), judge=baseline_judge(asked.project, "en"))
+def make_baseline_run(answers: AnswerSet | None = None, **fields: Any) -> Run:
+    """A draft run with the baseline judge and a profile with these fields."""
+    answer_set = answers or make_answer_set()
+    return prepare_run(
+        answer_set, make_profile_version(answer_set, **fields), judge=baseline_judge(answer_set.project, "en")
+    )
 
 
 class ScriptedJudge:
-    """The baseline, except where the script has something else to say. ``calls`` are all it was asked."""
+    """The baseline judge, except where the script returns a reply. ``calls`` records all calls."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: ReplyScript) -> None:
         self.script = script
         self.calls: list[JudgeCall] = []
 
     async def call(self, request: JudgeCall) -> JudgeReply:
-        """The script's reply, else the baseline's."""
+        """Return the script's reply, or else the baseline's."""
         self.calls.append(request)
         return self.script(request) or judge_offline(request)
 

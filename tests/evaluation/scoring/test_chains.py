@@ -1,4 +1,4 @@
-"""Families that ask several times: one unit, one attempt per call, and no call made twice after an interruption."""
+"""Families with several calls per unit: one attempt per call, and no repeated call after an interruption."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaluation.network.pool import CallPool
 from evaluation.runs import execution
 from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import pause, resume, retry_failed, start
-from tests.evaluation.scoring.families import Script, ScriptedJudge, run_under
+from tests.evaluation.scoring.families import ReplyScript, ScriptedJudge, make_baseline_run
 from tests.factories import make_answer_set, make_question_set
 
 pytestmark = pytest.mark.django_db
@@ -26,19 +26,19 @@ def no_queue(settings: object) -> None:
     settings.CONCORD_DISPATCHER = "local"  # type: ignore[attr-defined]
 
 
-def claims_run(**fields: object) -> Run:
+def make_claims_run(**fields: object) -> Run:
     answers = make_answer_set(make_question_set(specs=ANSWERS))
-    return run_under(answers, **{"reported": ["claim_support"], **fields})
+    return make_baseline_run(answers, **{"reported": ["claim_support"], **fields})
 
 
-def judged_by(monkeypatch: pytest.MonkeyPatch, script: Script) -> ScriptedJudge:
+def install_judge(monkeypatch: pytest.MonkeyPatch, script: ReplyScript) -> ScriptedJudge:
     judge = ScriptedJudge(script)
     monkeypatch.setattr(execution, "client_of", lambda _: judge)
     return judge
 
 
-def test_a_unit_holds_a_chain_of_calls_each_with_its_own_attempt_and_reply() -> None:
-    run = claims_run()
+def test_each_call_of_a_unit_has_its_own_attempt_and_reply() -> None:
+    run = make_claims_run()
     start(run)
     assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
     assert Attempt.objects.count() == Reply.objects.filter(outcome="ok").count() == 2 * ANSWERS
@@ -46,8 +46,8 @@ def test_a_unit_holds_a_chain_of_calls_each_with_its_own_attempt_and_reply() -> 
     assert set(Score.objects.filter(run=run).values_list("metric__name", "value")) == {("claim_support", 1.0)}
 
 
-def test_claims_are_rows_with_their_places() -> None:
-    run = claims_run()
+def test_claims_are_stored_with_spans() -> None:
+    run = make_claims_run()
     start(run)
     drain(run.pk, seconds=30)
     finding = Finding.objects.filter(score__run=run).first()
@@ -59,35 +59,35 @@ def test_claims_are_rows_with_their_places() -> None:
     assert passage[finding.quote_start : finding.quote_end] == finding.quote != ""
 
 
-def test_a_run_paused_between_two_calls_goes_on_with_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = claims_run()
-    judge, honest = judged_by(monkeypatch, lambda _: None), CallPool.collect
+def test_run_paused_between_two_calls_resumes_with_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_claims_run()
+    judge, original_collect = install_judge(monkeypatch, lambda _: None), CallPool.collect
 
     def collect(pool: CallPool, timeout: float) -> list[tuple[Hashable, JudgeReply]]:
-        found = honest(pool, timeout)
+        replies = original_collect(pool, timeout)
         pause(Run.objects.get(pk=run.pk))
-        return found
+        return replies
 
     monkeypatch.setattr(CallPool, "collect", collect)
     start(run)
     drain(run.pk, seconds=30)
     assert Run.objects.get(pk=run.pk).state == Run.State.PAUSED
-    monkeypatch.setattr(CallPool, "collect", honest)
+    monkeypatch.setattr(CallPool, "collect", original_collect)
     assert {call.judge_request.step for call in judge.calls} == {"extract"}
     assert not Score.objects.filter(run=run).exists()
     assert set(WorkUnit.objects.values_list("state", flat=True)) == {"todo"}
-    again = judged_by(monkeypatch, lambda _: None)
+    second_judge = install_judge(monkeypatch, lambda _: None)
     assert resume(Run.objects.get(pk=run.pk))
     assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
-    first = sum(call.judge_request.step == "extract" for call in [*judge.calls, *again.calls])
-    assert first == ANSWERS  # no claims were sought twice
-    assert sum(call.judge_request.step == "verify" for call in again.calls) == ANSWERS
+    extract_calls = sum(call.judge_request.step == "extract" for call in [*judge.calls, *second_judge.calls])
+    assert extract_calls == ANSWERS  # no claims were sought twice
+    assert sum(call.judge_request.step == "verify" for call in second_judge.calls) == ANSWERS
     assert Score.objects.filter(run=run, status=Status.SCORED).count() == ANSWERS
 
 
-def test_when_time_is_up_between_two_calls_the_unit_goes_back_unharmed(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = claims_run()
-    judge = judged_by(monkeypatch, lambda _: None)
+def test_unit_is_released_when_time_ends_between_two_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_claims_run()
+    judge = install_judge(monkeypatch, lambda _: None)
     start(run)
     for _ in range(20):
         if drain(run.pk, seconds=0.0001).state == Run.State.COMPLETED:
@@ -97,14 +97,14 @@ def test_when_time_is_up_between_two_calls_the_unit_goes_back_unharmed(monkeypat
     assert len({(call.answer.text, call.judge_request.step) for call in judge.calls}) == len(judge.calls) == 2 * ANSWERS
 
 
-def test_the_second_call_is_retried_on_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = claims_run()
+def test_second_call_is_retried_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_claims_run()
     failures = iter([JudgeReply(Outcome.OK, raw="prose")])
 
     def script(call: JudgeCall) -> JudgeReply | None:
         return next(failures, None) if call.judge_request.step == "verify" else None
 
-    judge = judged_by(monkeypatch, script)
+    judge = install_judge(monkeypatch, script)
     start(run)
     assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
     steps = [call.judge_request.step for call in judge.calls]
@@ -113,22 +113,24 @@ def test_the_second_call_is_retried_on_its_own(monkeypatch: pytest.MonkeyPatch) 
     assert max(Attempt.objects.values_list("number", flat=True)) == 3
 
 
-def test_a_step_that_fails_for_good_fails_the_unit_and_a_retry_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = claims_run()
-    judged_by(monkeypatch, lambda call: JudgeReply(Outcome.REFUSED) if call.judge_request.step == "verify" else None)
+def test_failed_step_fails_the_unit_and_a_retry_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_claims_run()
+    install_judge(
+        monkeypatch, lambda call: JudgeReply(Outcome.REFUSED) if call.judge_request.step == "verify" else None
+    )
     start(run)
     assert drain(run.pk, seconds=30).state == Run.State.INCOMPLETE
     assert set(Score.objects.values_list("status", "reason")) == {("failed", "refused")}
-    judge = judged_by(monkeypatch, lambda _: None)
+    judge = install_judge(monkeypatch, lambda _: None)
     assert retry_failed(run) == ANSWERS
     assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
     assert len(judge.calls) == 2 * ANSWERS  # a new round uses nothing of the old one
     assert Score.objects.filter(round=1, status=Status.SCORED).count() == ANSWERS
 
 
-def test_where_a_judge_is_on_its_label_decides_and_the_rule_gives_no_second_value() -> None:
+def test_judge_label_replaces_the_rule_for_negative_detection() -> None:
     fields = {"reported": ["keyword_hit", "negative_detection", "negative_label"]}
-    run = claims_run(**fields)
+    run = make_claims_run(**fields)
     start(run)
     assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
     negative = Score.objects.filter(run=run, metric__name="negative_detection", status=Status.SCORED)
@@ -138,7 +140,7 @@ def test_where_a_judge_is_on_its_label_decides_and_the_rule_gives_no_second_valu
     assert Score.objects.filter(run=run, metric__name="negative_detection").count() == ANSWERS
 
 
-def test_a_profiles_cap_reaches_the_judges_score() -> None:
+def test_cap_of_the_profile_limits_the_judge_score() -> None:
     questions = make_question_set(specs=1)
     answers = make_answer_set(make_question_set(questions.project, specs=0))
     AnswerSet.objects.filter(pk=answers.pk).update(question_set=questions)
@@ -148,7 +150,7 @@ def test_a_profiles_cap_reaches_the_judges_score() -> None:
     answer = Answer.objects.create(answer_set=answers, question=questions.questions.get(), **fields)
     Context.objects.create(answer=answer, position=0, text="The capital is city 1.")
     caps = [{"metric": "accuracy", "flag": "unknown_phone", "at_most": 0}]
-    run = run_under(answers, reported=["accuracy"], caps=caps)
+    run = make_baseline_run(answers, reported=["accuracy"], caps=caps)
     start(run)
     drain(run.pk, seconds=30)
     score = Score.objects.get(metric__name="accuracy")

@@ -1,4 +1,4 @@
-"""Append-only tables refuse change and deletion by every way, and a lost trigger is noticed."""
+"""Append-only tables reject every kind of change and deletion, and a missing trigger is detected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.factories import make_project, make_question_set
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
-def raw(sql: str) -> Callable[[AuditEvent], object]:
+def execute_sql(sql: str) -> Callable[[AuditEvent], object]:
     def run(event: AuditEvent) -> object:
         with connection.cursor() as cursor:
             return cursor.execute(sql.format(id=event.pk))
@@ -37,11 +37,11 @@ def resave(event: AuditEvent) -> None:
         lambda e: AuditEvent.objects.filter(pk=e.pk).update(verb="forged"),
         lambda e: e.delete(),
         lambda e: AuditEvent.objects.filter(pk=e.pk).delete(),
-        raw("UPDATE evaluation_auditevent SET verb = 'forged' WHERE id = {id}"),
-        raw("DELETE FROM evaluation_auditevent WHERE id = {id}"),
+        execute_sql("UPDATE evaluation_auditevent SET verb = 'forged' WHERE id = {id}"),
+        execute_sql("DELETE FROM evaluation_auditevent WHERE id = {id}"),
     ],
 )
-def test_a_row_is_neither_changed_nor_deleted(change: Callable[[AuditEvent], object]) -> None:
+def test_row_cannot_be_changed_or_deleted(change: Callable[[AuditEvent], object]) -> None:
     event = audit.record(None, "test.made", make_project())
     with pytest.raises(DatabaseError), transaction.atomic():
         change(event)
@@ -49,7 +49,7 @@ def test_a_row_is_neither_changed_nor_deleted(change: Callable[[AuditEvent], obj
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="INSERT OR REPLACE is SQLite's")
-def test_replacing_a_row_does_not_walk_past_the_triggers() -> None:
+def test_insert_or_replace_is_rejected() -> None:
     event = audit.record(None, "test.made", make_project())
     columns = "id, created_at, verb, object_type, object_id, detail, prev_hash, hash"
     with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
@@ -66,18 +66,18 @@ def test_every_append_only_table_has_its_triggers() -> None:
     assert {"evaluation_score", "review_rating", "review_framemember"} <= set(append_only.append_only_tables())
 
 
-def test_a_lost_trigger_is_an_error_of_the_system_check_until_it_is_installed_again() -> None:
+def test_missing_trigger_is_a_system_check_error() -> None:
     with connection.cursor() as cursor:
-        on = " ON evaluation_score" if connection.vendor == "postgresql" else ""
-        cursor.execute(f"DROP TRIGGER append_only_update_evaluation_score{on}")
-    found = check_append_only_triggers(databases=["default"])
-    assert [type(f) for f in found] == [Error]
-    assert "evaluation_score" in found[0].msg
+        on_clause = " ON evaluation_score" if connection.vendor == "postgresql" else ""
+        cursor.execute(f"DROP TRIGGER append_only_update_evaluation_score{on_clause}")
+    errors = check_append_only_triggers(databases=["default"])
+    assert [type(f) for f in errors] == [Error]
+    assert "evaluation_score" in errors[0].msg
     append_only.install()
     assert check_append_only_triggers(databases=["default"]) == []
 
 
-def test_the_maintenance_door_closes_even_after_an_error() -> None:
+def test_triggers_are_restored_if_a_suspended_block_fails() -> None:
     event = audit.record(None, "test.made", make_project())
 
     def change_and_stop() -> None:
@@ -90,34 +90,34 @@ def test_the_maintenance_door_closes_even_after_an_error() -> None:
     assert append_only.tables_without_triggers() == []
 
 
-def events_with_flaws() -> list[tuple[str, int]]:
-    return [(one.code, int(one.subject)) for one in audit.flaws() if one.code.startswith("event")]
+def event_flaws() -> list[tuple[str, int]]:
+    return [(flaw.code, int(flaw.subject)) for flaw in audit.flaws() if flaw.code.startswith("event")]
 
 
-def test_the_audit_chain_names_the_row_that_was_changed() -> None:
+def test_audit_chain_reports_a_changed_row() -> None:
     events = [audit.record(None, f"test.{n}", make_project()) for n in range(4)]
-    assert events_with_flaws() == []
+    assert event_flaws() == []
     with append_only.suspended():
         AuditEvent.objects.filter(pk=events[1].pk).update(verb="forged")
-    assert events_with_flaws() == [("event_changed", events[1].pk)]
+    assert event_flaws() == [("event_changed", events[1].pk)]
 
 
-@pytest.mark.parametrize("gone", [0, 1, 2])
-def test_the_audit_chain_names_the_row_that_follows_a_deleted_one(gone: int) -> None:
+@pytest.mark.parametrize("deleted_index", [0, 1, 2])
+def test_audit_chain_reports_the_row_after_a_deleted_one(deleted_index: int) -> None:
     events = [audit.record(None, f"test.{n}", make_project()) for n in range(4)]
     with append_only.suspended():
-        AuditEvent.objects.filter(pk=events[gone].pk).delete()
-    assert events_with_flaws() == [("event_missing", events[gone + 1].pk)]
+        AuditEvent.objects.filter(pk=events[deleted_index].pk).delete()
+    assert event_flaws() == [("event_missing", events[deleted_index + 1].pk)]
 
 
-def test_the_audit_chain_names_every_row_whose_predecessor_is_another() -> None:
+def test_audit_chain_reports_each_row_after_a_deleted_one() -> None:
     events = [audit.record(None, f"test.{n}", make_project()) for n in range(5)]
     with append_only.suspended():
         AuditEvent.objects.filter(pk__in=[events[1].pk, events[3].pk]).delete()
-    assert events_with_flaws() == [("event_missing", events[2].pk), ("event_missing", events[4].pk)]
+    assert event_flaws() == [("event_missing", events[2].pk), ("event_missing", events[4].pk)]
 
 
 def test_a_project_with_content_cannot_be_deleted() -> None:
-    kept = make_question_set()
+    question_set = make_question_set()
     with pytest.raises(DatabaseError), transaction.atomic():
-        Project.objects.filter(pk=kept.project_id).delete()
+        Project.objects.filter(pk=question_set.project_id).delete()

@@ -1,4 +1,4 @@
-"""Rows inserted below the ORM read as if the ORM had inserted them, and the database checks them all the same."""
+"""Bulk inserts below the ORM store the same values and obey the same constraints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def unit() -> WorkUnit:
     return make_units(make_draft_run(), 1)[0]
 
 
-def test_dates_decimals_texts_and_nulls_come_back_as_they_were(unit: WorkUnit) -> None:
+def test_dates_decimals_texts_and_nulls_survive_insertion(unit: WorkUnit) -> None:
     now = timezone.now()
     insert_values(Attempt, ATTEMPT, [(unit.pk, 1, 0, 1, now)])
     attempt = Attempt.objects.get()
@@ -38,19 +38,19 @@ def test_dates_decimals_texts_and_nulls_come_back_as_they_were(unit: WorkUnit) -
     assert (reply.tokens_out, reply.tokens_reasoning, reply.elapsed_seconds) == (None, None, 0.25)
 
 
-def test_many_rows_are_inserted_and_none_is_nothing(unit: WorkUnit) -> None:
+def test_many_rows_or_none_can_be_inserted(unit: WorkUnit) -> None:
     insert_values(Attempt, ATTEMPT, [])
     insert_values(Attempt, ATTEMPT, [(unit.pk, 1, 0, number, timezone.now()) for number in range(1, 501)])
     assert Attempt.objects.count() == 500
 
 
-def test_what_a_constraint_forbids_is_refused_whole(unit: WorkUnit) -> None:
+def test_constraint_violation_rejects_all_rows(unit: WorkUnit) -> None:
     now = timezone.now()
     with pytest.raises(IntegrityError), transaction.atomic():
         insert_values(Attempt, ATTEMPT, [(unit.pk, 1, 0, 1, now), (unit.pk, 1, 0, 1, now)])
     assert not Attempt.objects.exists()
 
 
-def test_what_is_no_column_cannot_be_inserted(unit: WorkUnit) -> None:
+def test_field_without_a_column_is_refused(unit: WorkUnit) -> None:
     with pytest.raises(TypeError, match="no column"):
         insert_values(Score, ("findings",), [(1,)])

@@ -1,4 +1,4 @@
-"""Runs that ask the toy system, for tests that drain them in the test's own process."""
+"""Runs that collect answers from the example system, drained in the process of the test."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from examples.rag_service import RagService
 from tests.factories import make_question_set, question_spec
 
 
-def questions(count: int = 6) -> QuestionSet:
+def make_questions(count: int = 6) -> QuestionSet:
     return make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
 
 
-def toy_system(service: RagService, asked: QuestionSet, path: str = "/ask", **given: Any) -> SystemVersion:
-    settings = {"address": service.origin + path, "timeout_seconds": 1.0, **given}
-    return save_system(asked.project, "toy", "http", settings, None)
+def toy_system(service: RagService, question_set: QuestionSet, path: str = "/ask", **overrides: Any) -> SystemVersion:
+    settings = {"address": service.origin + path, "timeout_seconds": 1.0, **overrides}
+    return save_system(question_set.project, "toy", "http", settings, None)
 
 
-def asking_run(service: RagService, count: int = 6, *, k: int = 5, kind: str = "full_rag", **given: Any) -> Run:
-    """A started run of rules alone."""
-    asked = questions(count)
+def start_collection_run(
+    service: RagService, count: int = 6, *, k: int = 5, kind: str = "full_rag", **overrides: Any
+) -> Run:
+    """A started run that collects answers and has only rule metrics."""
+    question_set = make_questions(count)
     answers = CollectionRequest(
-        question_set=asked, version=toy_system(service, asked, **given), k=k, evaluation_type=kind
+        question_set=question_set, version=toy_system(service, question_set, **overrides), k=k, evaluation_type=kind
     ).create_answer_set(None)
-    run = prepare_run(answers, profile_row(asked.project, "graphrag"), judge=None)
+    run = prepare_run(answers, profile_row(question_set.project, "graphrag"), judge=None)
     start(run)
     return run

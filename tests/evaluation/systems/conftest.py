@@ -7,12 +7,12 @@ import pytest
 from examples.rag_service import RagService
 from tests.evaluation.connectors.conftest import service
 
-__all__ = ["asked", "service"]
+__all__ = ["rag_service", "service"]
 
 
 @pytest.fixture
-def asked(service: RagService, settings: Any) -> RagService:
-    """The toy system on the list of systems that may be asked; no queue."""
+def rag_service(service: RagService, settings: Any) -> RagService:
+    """The example system as an allowed origin, without workers."""
     settings.CONCORD_SYSTEM_ORIGINS = [service.origin]
     settings.CONCORD_DISPATCHER = "django_q"  # no worker listens: tests drain
     return service

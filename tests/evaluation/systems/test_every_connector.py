@@ -1,5 +1,5 @@
-"""Each kind of system as ``docs/systems.md`` prints it, made, tried and evaluated by the commands, and from the page: a
-service, a chat model, source 003's program as that source writes it, a function."""
+"""Each kind of system in ``docs/systems.md``, added, tried and evaluated by command and by page: HTTP service, chat
+model, command line and Python function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evaluation.core.roles import Role
 from evaluation.models import Answer, Run, SystemVersion
 from evaluation.runs.execution import drain
 from examples.rag_service import RagService
-from tests.evaluation.systems.asking import questions
+from tests.evaluation.systems.asking import make_questions
 from tests.examples import first_fast
 from tests.factories import make_user
 
@@ -43,12 +43,12 @@ CASES = {
     "chat": ("chat", SETTINGS["Chat model"], ""),
     "function": ("callable", SETTINGS["Python function"], ""),
 }
-UNTOLD = {"stream", "program that writes a file"}  # of how many passages are wanted
+WITHOUT_K = {"stream", "program that writes a file"}  # of how many passages are wanted
 
 
 @pytest.fixture
-def place(asked: RagService, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the operator allows, and a program by the name ``regulation``."""
+def program_folder(rag_service: RagService, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the program ``regulation``, and the settings that allow each connector."""
     program = tmp_path / "regulation"
     program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m examples.rag_command "$@"\n')
     program.chmod(0o755)
@@ -59,29 +59,31 @@ def place(asked: RagService, settings: Any, tmp_path: Path, monkeypatch: pytest.
     return tmp_path
 
 
-def command(*arguments: str) -> str:
-    said = io.StringIO()
-    call_command(*arguments, stdout=said, stderr=io.StringIO())
-    return said.getvalue()
+def run_command(*arguments: str) -> str:
+    output = io.StringIO()
+    call_command(*arguments, stdout=output, stderr=io.StringIO())
+    return output.getvalue()
 
 
 @pytest.mark.parametrize("case", first_fast(CASES, 2))
-def test_it_is_made_tried_and_evaluated(case: str, asked: RagService, place: Path, settings: Any) -> None:
+def test_documented_system_can_be_added_tried_and_evaluated(
+    case: str, rag_service: RagService, program_folder: Path, settings: Any
+) -> None:
     connector, text, line = CASES[case]
     settings.CONCORD_SYSTEM_COMMANDS = {"regulation": shlex.split(line)}
-    file = place / "system.yaml"
-    file.write_text(re.sub(r"http://127.0.0.1:8010|https://llm.example", asked.origin, text))
-    questioned = questions(2)
-    assert command("add_system", "mine", "--connector", connector, "-f", str(file)).strip() == "mine v1"
-    tried = json.loads(command("try_system", "mine", "--questions", questioned.name, "--format", "json"))
-    assert tried["mapping"]["answer"], tried
+    file = program_folder / "system.yaml"
+    file.write_text(re.sub(r"http://127.0.0.1:8010|https://llm.example", rag_service.origin, text))
+    question_set = make_questions(2)
+    assert run_command("add_system", "mine", "--connector", connector, "-f", str(file)).strip() == "mine v1"
+    preview = json.loads(run_command("try_system", "mine", "--questions", question_set.name, "--format", "json"))
+    assert preview["mapping"]["answer"], preview
 
-    by_command = ["--questions", questioned.name, "--system", "mine", "--no-judge", "--profile", "graphrag"]
-    command("evaluate", *by_command, "-k", "2", "--format", "json")
+    options = ["--questions", question_set.name, "--system", "mine", "--no-judge", "--profile", "graphrag"]
+    run_command("evaluate", *options, "-k", "2", "--format", "json")
     client = Client()
-    client.force_login(make_user(Role.EVALUATOR, questioned.project))
-    chosen = {"questions": questioned.pk, "system": SystemVersion.objects.get().pk, "type": "full_rag", "k": 2}
-    address = reverse("evaluation-run", query=chosen)
+    client.force_login(make_user(Role.EVALUATOR, question_set.project))
+    run_options = {"questions": question_set.pk, "system": SystemVersion.objects.get().pk, "type": "full_rag", "k": 2}
+    address = reverse("evaluation-run", query=run_options)
     fields = {"profile": "graphrag", "judge": "-", "repeat": 1, "token": str(uuid4())}
     plan = client.post(address, fields | {"plan": "1"}).context["page"].form.digest
     client.post(address, fields | {"start": "1", "planned": plan})
@@ -90,5 +92,5 @@ def test_it_is_made_tried_and_evaluated(case: str, asked: RagService, place: Pat
     for run in runs:
         rows = Answer.objects.filter(answer_set=run.answer_set)
         assert {row.status for row in rows} == {"ok"}, [row.reason for row in rows]
-        found = {row.contexts.count() for row in rows} if connector != "chat" else {2}
-        assert found == {5 if case in UNTOLD else 2}
+        passage_counts = {row.contexts.count() for row in rows} if connector != "chat" else {2}
+        assert passage_counts == {5 if case in WITHOUT_K else 2}

@@ -1,4 +1,4 @@
-"""After a restore: who held units holds them no more, and the calls that are paid again are told."""
+"""After a restore, leases are expired and repeated calls are counted."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ pytestmark = pytest.mark.both_databases
 
 
 @pytest.mark.django_db
-def test_it_says_which_calls_are_paid_again_and_who_held_them_holds_them_no_more() -> None:
+def test_leased_units_are_counted_and_released() -> None:
     run = make_draft_run()
-    made = make_units(run, 3)
+    work_units = make_units(run, 3)
     assert calls_to_repeat() == (0, [(run.pk, "draft", 3)])
     type(run).objects.filter(pk=run.pk).update(state="running")
     units.claim(run.pk, [WorkUnit.Kind.ASK], 2)
-    WorkUnit.objects.filter(pk=made[2].pk).update(state="done")
+    WorkUnit.objects.filter(pk=work_units[2].pk).update(state="done")
     assert calls_to_repeat() == (2, [(run.pk, "running", 2)])
     assert units.claim(run.pk, [WorkUnit.Kind.ASK], 2) == []
     assert units.expire_all_leases() == 2

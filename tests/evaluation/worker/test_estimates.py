@@ -1,4 +1,4 @@
-"""PostgreSQL is made to look again where a run has many scores; nothing else is asked for it."""
+"""PostgreSQL analyzes its tables after a run with many scores, and only then."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ pytestmark = pytest.mark.django_db
 ON_POSTGRESQL = connection.vendor == "postgresql"
 
 
-def looks(monkeypatch: Any, many: int) -> list[str]:
-    """The statements by which tables are looked at while a run with a few scores comes to its end."""
-    monkeypatch.setattr(database, "MIN_SCORES", many)
+def analyze_statements(monkeypatch: Any, min_scores: int) -> list[str]:
+    """``ANALYZE`` statements executed while a small run completes."""
+    monkeypatch.setattr(database, "MIN_SCORES", min_scores)
     answers = make_answer_set()
     run = prepare_run(answers, profile_row(answers.project, "graphrag"), judge=baseline_judge(answers.project, "en"))
     start(run)
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         drain(run.pk, seconds=60)
     run.refresh_from_db()
     assert run.state == Run.State.COMPLETED
-    return [one["sql"] for one in asked.captured_queries if one["sql"].startswith("ANALYZE")]
+    return [query["sql"] for query in queries.captured_queries if query["sql"].startswith("ANALYZE")]
 
 
-def test_the_tables_of_a_run_with_many_scores_are_looked_at_once(monkeypatch: Any) -> None:
-    found = looks(monkeypatch, many=3)
-    assert len(found) == ON_POSTGRESQL
-    assert all(model._meta.db_table in found[0] for model in database.ANALYZED_MODELS if found)
+def test_tables_are_analyzed_once_after_a_run_with_many_scores(monkeypatch: Any) -> None:
+    statements = analyze_statements(monkeypatch, min_scores=3)
+    assert len(statements) == ON_POSTGRESQL
+    assert all(model._meta.db_table in statements[0] for model in database.ANALYZED_MODELS if statements)
 
 
 @pytest.mark.skipif(not ON_POSTGRESQL, reason="SQLite keeps no estimates that a run could outdate")
 def test_scores_of_an_open_transaction_are_counted(monkeypatch: Any) -> None:
-    looks(monkeypatch, many=3)
+    analyze_statements(monkeypatch, min_scores=3)
     with connection.cursor() as cursor:
         cursor.execute("SELECT reltuples FROM pg_class WHERE relname = %s", [Score._meta.db_table])
         assert cursor.fetchone() == (Score.objects.count(),)
 
 
-def test_a_run_with_few_costs_no_look(monkeypatch: Any) -> None:
-    assert looks(monkeypatch, many=1_000) == []
+def test_run_with_few_scores_analyzes_no_table(monkeypatch: Any) -> None:
+    assert analyze_statements(monkeypatch, min_scores=1_000) == []

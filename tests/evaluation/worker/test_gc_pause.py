@@ -1,4 +1,4 @@
-"""The collector leaves alone what was there before while it is held back, and is as before afterwards."""
+"""The garbage collector ignores older objects while paused and is restored afterwards."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ import weakref
 from evaluation.worker.gc_pause import THRESHOLDS, paused_gc
 
 
-class Knot:
-    """Refers to itself, so that only the collector frees it."""
+class SelfReference:
+    """Object with a reference to itself, freed only by the garbage collector."""
 
     def __init__(self) -> None:
-        self.own = self
+        self.itself = self
 
 
-def test_old_cycles_stay_while_it_is_held_back_and_new_ones_are_collected() -> None:
+def test_paused_collector_frees_only_new_cycles() -> None:
     gc.collect()
     thresholds = gc.get_threshold()
-    old = weakref.ref(Knot())
+    old_cycle = weakref.ref(SelfReference())
     with paused_gc():
-        new = weakref.ref(Knot())
+        new_cycle = weakref.ref(SelfReference())
         gc.collect()
-        assert old() is not None
-        assert new() is None
+        assert old_cycle() is not None
+        assert new_cycle() is None
         assert gc.get_threshold() != thresholds
     assert gc.get_threshold() == thresholds
     assert gc.get_freeze_count() == 0
     gc.collect()
-    assert old() is None
+    assert old_cycle() is None
 
 
-def test_an_error_ends_it_as_well() -> None:
+def test_collector_is_restored_after_an_error() -> None:
     thresholds = gc.get_threshold()
     try:
         with paused_gc():
@@ -42,14 +42,14 @@ def test_an_error_ends_it_as_well() -> None:
     assert gc.get_freeze_count() == 0
 
 
-def test_of_two_at_a_time_the_last_gives_it_back() -> None:
-    before = gc.get_threshold()
-    one, other = paused_gc(), paused_gc()
-    one.__enter__()
-    other.__enter__()
-    one.__exit__(None, None, None)
+def test_nested_pauses_end_with_the_last() -> None:
+    thresholds = gc.get_threshold()
+    first_pause, second_pause = paused_gc(), paused_gc()
+    first_pause.__enter__()
+    second_pause.__enter__()
+    first_pause.__exit__(None, None, None)
     assert gc.get_threshold() == THRESHOLDS
     assert gc.get_freeze_count()
-    other.__exit__(None, None, None)
-    assert gc.get_threshold() == before
+    second_pause.__exit__(None, None, None)
+    assert gc.get_threshold() == thresholds
     assert not gc.get_freeze_count()

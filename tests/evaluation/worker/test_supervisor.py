@@ -1,4 +1,4 @@
-"""What ``serve`` does with children that end: at once, then after growing pauses, and not without end."""
+"""``serve`` restarts child processes at once, then after growing pauses, and stops after repeated quick exits."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from evaluation.models import ProcessRestart
 from evaluation.worker import dispatch, serving
 from evaluation.worker.serving import Child, Supervisor
 
-SLEEPS = [sys.executable, "-c", "import time; time.sleep(60)"]
+SLEEP_COMMAND = [sys.executable, "-c", "import time; time.sleep(60)"]
 UNIT = Path(__file__).parents[3] / "examples" / "deploy"
 
 
-def test_pauses_grow_while_it_ends_soon_and_begin_anew_once_it_lived(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restart_pauses_grow_after_quick_exits_and_reset_after_uptime(monkeypatch: pytest.MonkeyPatch) -> None:
     child = Child("child", [sys.executable, "-c", "raise SystemExit(3)"])
     pauses = []
     for _ in range(7):
         child.process.wait()
-        before = time.monotonic()
+        exit_time = time.monotonic()
         assert child.handle_exit() == "ended with code 3"
         assert child.restart_at is not None
-        pauses.append(round(child.restart_at - before))
+        pauses.append(round(child.restart_at - exit_time))
         child.start()
     assert pauses == [0, 1, 2, 4, 8, 8, 8]
     child.process.wait()
@@ -35,19 +35,19 @@ def test_pauses_grow_while_it_ends_soon_and_begin_anew_once_it_lived(monkeypatch
     assert child.quick_exits == 0
 
 
-def test_it_gives_up_what_keeps_ending_and_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_supervisor_stops_after_repeated_quick_exits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "MAX_QUICK_EXITS", 2)
-    other, told = Child("other", SLEEPS), []
+    other_child, restarts = Child("other", SLEEP_COMMAND), []
     child = Child("child", [sys.executable, "-c", ""])
-    supervisor = Supervisor([other, child], lambda *what: told.append(what), lambda: None, interval=60)
+    supervisor = Supervisor([other_child, child], lambda *event: restarts.append(event), lambda: None, interval=60)
     assert supervisor.run() == 1
-    assert told == [("child", "ended with code 0")] * 3
-    assert not other.alive
+    assert restarts == [("child", "ended with code 0")] * 3
+    assert not other_child.alive
 
 
-def test_what_others_kill_is_started_again_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_child_is_always_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "MAX_QUICK_EXITS", 1)
-    child = Child("child", SLEEPS)
+    child = Child("child", SLEEP_COMMAND)
     for _ in range(4):
         child.process.kill()
         child.process.wait()
@@ -59,7 +59,7 @@ def test_what_others_kill_is_started_again_without_end(monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-def test_a_process_below_a_child_that_ends_is_told_once() -> None:
+def test_ended_grandchild_is_counted_once() -> None:
     code = "from subprocess import Popen; p = [Popen(['sleep', s]) for s in '91']; p[1].wait(); p[0].wait()"
     child = Child("child", [sys.executable, "-c", code])
     lost = 0
@@ -84,11 +84,11 @@ def test_restarts_are_counted_by_host_and_part() -> None:
 
 
 @pytest.mark.skipif(not Path("/usr/bin/systemd-analyze").exists(), reason="systemd is not here")
-def test_systemd_reads_the_unit_files_without_a_remark(tmp_path: Path) -> None:
+def test_systemd_unit_files_are_valid(tmp_path: Path) -> None:
     for unit in UNIT.iterdir():
         text = unit.read_text().replace("/srv/concord/.venv/bin/python", sys.executable)
         (tmp_path / unit.name).write_text(text.replace("/srv/concord", os.getcwd()))
-    done = subprocess.run(
+    process = subprocess.run(
         ["systemd-analyze", "verify", *tmp_path.iterdir()], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (process.returncode, process.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""How many processes the web server has: as the setting says, else one a core, within reason."""
+"""Number of web server processes: the setting, or one per core up to a limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.faults.site import free_port
 
 
 @pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (4, 4), (64, MAX_WEB_PROCESSES)])
-def test_without_a_setting_there_is_one_process_a_core_and_at_most_four(
+def test_default_is_one_process_per_core_and_at_most_four(
     cores: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
@@ -25,19 +25,19 @@ def test_without_a_setting_there_is_one_process_a_core_and_at_most_four(
     assert web_processes(7) == 7
 
 
-def test_the_server_is_started_with_so_many() -> None:
+def test_server_command_has_the_number_of_workers() -> None:
     command = web_command("127.0.0.1", 8001, 3)
     assert command[command.index("--workers") + 1] == "3"
     assert command[-1] == "config.rsgi:application"
 
 
-def test_without_debug_the_files_of_the_pages_are_collected_first_or_it_is_said_why_not(
+def test_serve_collects_static_files_without_debug(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def started(name: str, command: list[str]) -> None:
+    def raise_on_start(name: str, command: list[str]) -> None:
         raise RuntimeError(name)
 
-    monkeypatch.setattr("evaluation.management.commands.serve.Child", started)
+    monkeypatch.setattr("evaluation.management.commands.serve.Child", raise_on_start)
     settings.STATIC_ROOT, settings.DEBUG = tmp_path / "static", True
     with pytest.raises(RuntimeError, match="web server"):
         call_command("serve", port=free_port())
@@ -53,32 +53,32 @@ def test_without_debug_the_files_of_the_pages_are_collected_first_or_it_is_said_
 
 
 @pytest.mark.django_db
-def test_a_host_for_workers_alone_serves_no_pages(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def supervised(children: list[str], *_: Any) -> Any:
+def test_worker_only_host_starts_no_web_server(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_on_supervise(children: list[str], *_: Any) -> Any:
         raise RuntimeError(", ".join(children))
 
-    monkeypatch.setattr("evaluation.management.commands.serve.Supervisor", supervised)
+    monkeypatch.setattr("evaluation.management.commands.serve.Supervisor", raise_on_supervise)
     monkeypatch.setattr("evaluation.management.commands.serve.Child", lambda name, command: name)
     monkeypatch.setattr("evaluation.management.commands.serve.Watchdog", lambda cluster: Mock())
-    for parts, named in (
+    for parts, expected in (
         ({"no_web": True}, "cluster"),
         ({"no_worker": True}, "web server"),
         ({}, "web server, cluster"),
     ):
         settings.CONCORD_DISPATCHER = "django_q"
-        with pytest.raises(RuntimeError, match=f"^{named}$"):
+        with pytest.raises(RuntimeError, match=f"^{expected}$"):
             call_command("serve", port=free_port(), **parts)
     settings.CONCORD_DISPATCHER = "local"
     with pytest.raises(CommandError, match="No worker to start"):
         call_command("serve", no_web=True)
 
 
-def test_a_port_that_another_server_shares_among_its_processes_is_taken_and_a_second_server_says_so() -> None:
-    with socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
+def test_port_in_use_is_reported() -> None:
+    with socket.socket() as other_socket:
+        other_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        other_socket.bind(("127.0.0.1", 0))
+        other_socket.listen()
+        port = other_socket.getsockname()[1]
         assert is_port_in_use("127.0.0.1", port)
         with pytest.raises(CommandError, match=f"Port {port} is in use"):
             call_command("serve", port=port)

@@ -16,14 +16,14 @@ from tests.factories import make_answer_set, make_question_set, make_scored_run,
 pytestmark = pytest.mark.django_db
 
 
-def test_curves_go_from_the_left_to_the_right_edge() -> None:
+def test_curves_span_the_chart() -> None:
     chart = curve_chart([("all", (0.0, 0.5, 1.0)), ("some", (1.0, 1.0, 1.0))])
     assert chart.curves[0].points == f"0.0,{HEIGHT} {WIDTH / 2},{HEIGHT / 2} {WIDTH},0.0"
     assert [tick.text for tick in chart.across] == ["1", "2", "3"]
     assert curve_chart([("one", (0.25,))]).curves[0].points == f"{WIDTH / 2},{HEIGHT * 0.75}"
 
 
-def test_a_runs_retrieval_by_depth_category_and_hops() -> None:
+def test_retrieval_by_depth_category_and_hops() -> None:
     specs = [
         question_spec(n, category=category, hops=hops).model_copy(update={"ground_truth_chunk_ids": ids})
         for n, category, hops, ids in (
@@ -39,13 +39,13 @@ def test_a_runs_retrieval_by_depth_category_and_hops() -> None:
         for external, ids in (("q1", ["x", "a"]), ("q2", ["a", "b"]), ("q3", ["a"])):
             Answer.objects.filter(question__external_id=external).update(retrieved_ids=ids, retrieves=True)
         Answer.objects.filter(question__external_id="q4").update(retrieved_ids=None, retrieves=False)
-    found = retrieval_by_depth(run)
-    assert found.overall is not None
-    assert (found.depth, found.overall.count, found.unlabelled, found.missing) == (5, 2, 1, 1)
-    assert found.overall.values["recall_at_k"][:2] == (0.25, 1.0)  # at 1: 0 and 1/2; at 2: 1 and 1
-    assert found.overall.values["reciprocal_rank"][:2] == (0.5, 0.75)
-    assert [(one.name, one.count) for one in found.by_category] == [("single_hop", 1), ("multi_hop_2", 1)]
-    assert [(one.hops, one.values["hit_at_k"][0]) for one in found.by_hops] == [(1, 0.0), (2, 1.0)]
+    retrieval = retrieval_by_depth(run)
+    assert retrieval.overall is not None
+    assert (retrieval.depth, retrieval.overall.count, retrieval.unlabelled, retrieval.missing) == (5, 2, 1, 1)
+    assert retrieval.overall.values["recall_at_k"][:2] == (0.25, 1.0)  # at 1: 0 and 1/2; at 2: 1 and 1
+    assert retrieval.overall.values["reciprocal_rank"][:2] == (0.5, 0.75)
+    assert [(curve.name, curve.count) for curve in retrieval.by_category] == [("single_hop", 1), ("multi_hop_2", 1)]
+    assert [(curve.hops, curve.values["hit_at_k"][0]) for curve in retrieval.by_hops] == [(1, 0.0), (2, 1.0)]
     client = Client()
     client.force_login(make_user(Role.VIEWER, run.project))
     page = client.get(reverse("run-retrieval", args=[run.pk])).content.decode()

@@ -1,4 +1,4 @@
-"""All addresses of the site, and what they answer."""
+"""Every URL of the site, and the content of its responses."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from zipfile import ZipFile
 from django.urls import URLPattern, URLResolver, get_resolver
 
 
-def addresses(resolver: URLResolver | None = None, before: str = "/") -> Iterator[str]:
-    """Every address that takes nothing or one number, which stands as ``%d``."""
+def addresses(resolver: URLResolver | None = None, prefix: str = "/") -> Iterator[str]:
+    """Yield every URL without parameters or with one number, written ``%d``."""
     for pattern in (resolver or get_resolver()).url_patterns:
-        route = before + str(pattern.pattern).lstrip("^").rstrip("$").replace("\\Z", "")
+        route = prefix + str(pattern.pattern).lstrip("^").rstrip("$").replace("\\Z", "")
         if isinstance(pattern, URLResolver):
             yield from addresses(pattern, route)
         elif isinstance(pattern, URLPattern):
@@ -24,8 +24,8 @@ def addresses(resolver: URLResolver | None = None, before: str = "/") -> Iterato
                 yield plain
 
 
-def unpacked(body: bytes) -> bytes:
-    """What a workbook's parts hold; anything else as it is."""
+def unpack(body: bytes) -> bytes:
+    """Return the contents of a workbook's parts; other bodies unchanged."""
     if not body.startswith(b"PK"):
         return body
     with ZipFile(BytesIO(body)) as archive:
@@ -33,5 +33,4 @@ def unpacked(body: bytes) -> bytes:
 
 
 def body_of(reply: Any) -> bytes:
-    """All that was answered, streamed or not."""
-    return unpacked(b"".join(reply.streaming_content) if reply.streaming else reply.content)
+    return unpack(b"".join(reply.streaming_content) if reply.streaming else reply.content)

@@ -1,5 +1,4 @@
-"""Answers whose worth a test knows: rated by two experts, and a judge who says by the wording of its rubric how near it
-comes."""
+"""Answers of known worth rated by two experts, and a judge whose error depends on its rubric."""
 
 from __future__ import annotations
 
@@ -20,57 +19,59 @@ CATEGORIES = ("tables", "dates")
 
 
 def worth(number: int) -> int:
-    """What the answer to the question of this number is worth, 1 to 5."""
+    """True level of the answer with this number, 1 to 5."""
     return 1 + number * 7 % 5
 
 
 def rated_run(count: int = 240) -> Run:
-    """A run over so many answers. One expert says what each is worth, a second a level more of every other one (at most
-    5): the mean of both is the label."""
+    """Create a run over ``count`` answers with two expert ratings each.
+
+    The first expert gives the true level, the second one level more for every other answer (at most 5). The label is
+    their mean."""
     specs = [question_spec(n, category=CATEGORIES[n % 2]) for n in range(count)]
     answers = make_answer_set(
         make_question_set(make_project(), specs), texts=[f"Answer {n}, worth {worth(n)}." for n in range(count)]
     )
     run = run_over(answers, judged=False)
-    rate(run)
+    rate_by_two_experts(run)
     return run
 
 
-def rate(run: Run) -> None:
+def rate_by_two_experts(run: Run) -> None:
     row = metric("correctness")
     for number, answer in enumerate(answer_rows(run)):
         imported_rating(answer, row, "a", worth(number), sampling="all")
         imported_rating(answer, row, "b", min(5, worth(number) + number % 2), sampling="all")
 
 
-def reworded(text: str) -> Rubric:
-    """A draft whose instruction is this text."""
+def rubric_with_instruction(text: str) -> Rubric:
     return shipped_rubric(FAMILY, "en").model_copy(update={"instruction": text})
 
 
-class Scripted:
-    """A judge who is two levels off, in one direction for odd answers and in the other for even ones. *SKILLED*: says
-    what the answer is worth. *LIKE IT*: errs by as much, on other answers. *MEMORY*: knows the answers that are quoted
-    in the rubric. *SILENT*: says nothing that can be read."""
+class ScriptedJudge:
+    """A judge two levels off, up for odd answers and down for even ones, unless its instruction changes that.
+
+    *SKILLED* gives the true level. *LIKE IT* errs by as much on other answers. *MEMORY* knows the answers quoted in the
+    rubric. *SILENT* replies nothing readable."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
-        self.off = 0  # levels by which it errs beside
+        self.extra_error = 0  # levels by which it errs beside
 
     async def call(self, request: JudgeCall) -> JudgeReply:
         text = request.answer.text
         self.calls.append(text)
-        found = re.fullmatch(r"Answer (\d+), worth (\d)\.", text)
-        assert found is not None
-        number, right = int(found[1]), int(found[2])
+        match = re.fullmatch(r"Answer (\d+), worth (\d)\.", text)
+        assert match is not None
+        number, right = int(match[1]), int(match[2])
         wording = request.rubric.instruction
         if "SILENT" in wording:
             return JudgeReply(Outcome.OK, raw="no")
-        off = number + 1 if "LIKE IT" in wording else number
-        level = right if "SKILLED" in wording or text in wording else max(1, min(5, right + (2 if off % 2 else -2)))
-        level = level - self.off if level > 3 else level + self.off
-        said = {name: {"reason": "r", "score": level} for name in request.judge_request.names}
-        return JudgeReply(Outcome.OK, raw=json.dumps(said))
+        parity = number + 1 if "LIKE IT" in wording else number
+        level = right if "SKILLED" in wording or text in wording else max(1, min(5, right + (2 if parity % 2 else -2)))
+        level = level - self.extra_error if level > 3 else level + self.extra_error
+        reply = {name: {"reason": "r", "score": level} for name in request.judge_request.names}
+        return JudgeReply(Outcome.OK, raw=json.dumps(reply))
 
     async def __aenter__(self) -> Self:
         return self

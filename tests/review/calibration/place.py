@@ -1,4 +1,4 @@
-"""A gold set over rated answers, and a judge behind an endpoint with its script."""
+"""A gold set over rated answers with a scripted judge behind an endpoint."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from review.calibration.holdout_tests import run_holdout_test
 from review.calibration.versions import freeze
 from review.models import GoldSet
 from tests.factories import make_judge
-from tests.review.calibration.labelled import FAMILY, Scripted, rated_run, reworded
+from tests.review.calibration.labelled import FAMILY, ScriptedJudge, rated_run, rubric_with_instruction
 
 
-class Place:
-    """A gold set over 240 rated answers, a judge behind an endpoint and its script."""
+class CalibrationSetup:
+    """A gold set over 240 rated answers with a scripted judge behind an endpoint."""
 
     def __init__(self, answers: int = 240) -> None:
         self.run: Run = rated_run(answers)
         self.gold: GoldSet = freeze(self.run, "gold", by=None)
         endpoint, _ = Endpoint.objects.get_or_create(name="local", base_url="http://127.0.0.1:9/v1")
         self.judge: JudgeVersion = make_judge(self.run.project, "judge", endpoint=endpoint)
-        self.script = Scripted()
+        self.script = ScriptedJudge()
 
-    def drafted(self, text: str) -> RubricVersion:
-        return draft(self.run.project, reworded(text), by=None)
+    def create_draft(self, text: str) -> RubricVersion:
+        return draft(self.run.project, rubric_with_instruction(text), by=None)
 
-    def look(self, judge: JudgeVersion, version: RubricVersion, **more: Any) -> holdout_rules.HoldoutSummary:
-        return run_holdout_test(self.gold, judge, version, by=None, **more)
+    def test_judge(self, judge: JudgeVersion, version: RubricVersion, **options: Any) -> holdout_rules.HoldoutSummary:
+        return run_holdout_test(self.gold, judge, version, by=None, **options)
 
-    def accept(self, version: RubricVersion, **more: Any) -> holdout_rules.HoldoutSummary:
-        return run_holdout_test(self.gold, self.judge, version, by=None, **more)
+    def test_version(self, version: RubricVersion, **options: Any) -> holdout_rules.HoldoutSummary:
+        return run_holdout_test(self.gold, self.judge, version, by=None, **options)
 
     @property
-    def slot(self) -> holdout_rules.HoldoutSummary | Any:
+    def statuses(self) -> holdout_rules.HoldoutSummary | Any:
         return version_statuses(rubric_scope(self.judge, FAMILY))
 
 
 @contextmanager
-def scripted(place: Place) -> Iterator[None]:
-    """Have the place's script answer for every judge."""
+def scripted_judge(place: CalibrationSetup) -> Iterator[None]:
+    """Let the setup's script answer for every judge."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(adhoc, "client_of", lambda _: place.script)
         patched.setattr(

@@ -1,4 +1,4 @@
-"""Gold sets: which ratings become labels, how they are split and grow, and that a change is noticed."""
+"""Gold sets: labels, split, growth and detection of changes."""
 
 from __future__ import annotations
 
@@ -22,31 +22,34 @@ from review.statistics.gold_split import SPLIT_SHARES, AnswerGroup, Split, split
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_answer_set, make_project, make_user
 from tests.review.builders import answer_rows, imported_rating, metric, run_over
-from tests.review.calibration.labelled import rate, rated_run
+from tests.review.calibration.labelled import rate_by_two_experts, rated_run
 from tests.review.sampled import rate_half
 
 
-def test_shares_hold_in_every_category_and_on_every_level() -> None:
+def test_split_shares_hold_in_every_category_and_level() -> None:
     groups = {f"g{n}": AnswerGroup(1, ("a", "b")[n % 2], n % 5 / 4) for n in range(200)}
     parts = split_groups(groups, seed=3)
-    assert [sum(part == one for part in parts.values()) for one in Split] == [40, 60, 100]
+    assert [sum(split == expected for split in parts.values()) for expected in Split] == [40, 60, 100]
     for category in "ab":
-        inside = [parts[name] for name, one in groups.items() if one.category == category]
-        assert [inside.count(one) for one in Split] == [20, 30, 50]
+        category_splits = [parts[name] for name, expected in groups.items() if expected.category == category]
+        assert [category_splits.count(expected) for expected in Split] == [20, 30, 50]
     for level in range(5):
-        there = [parts[name] for name, one in groups.items() if one.label == level / 4]
-        assert all(abs(there.count(one) - 40 * share) <= 2 for one, share in SPLIT_SHARES.items())
+        level_splits = [parts[name] for name, expected in groups.items() if expected.label == level / 4]
+        assert all(abs(level_splits.count(expected) - 40 * share) <= 2 for expected, share in SPLIT_SHARES.items())
 
 
-def test_the_locked_one_of_two_has_the_lower_or_the_higher_label() -> None:
-    """If the lowest label of a category always went to the hold-out, the open one would bound it."""
+def test_holdout_member_of_a_pair_is_not_always_the_lower_label() -> None:
+    """If the hold-out always took the lowest label of a category, open labels would bound it."""
     groups = {"low": AnswerGroup(1, "a", 0.0), "high": AnswerGroup(1, "a", 1.0)}
     parts = [split_groups(groups, seed) for seed in range(20)]
-    assert {name for one in parts for name, part in one.items() if part is Split.HOLD_OUT} == {"low", "high"}
+    assert {name for assignment in parts for name, split in assignment.items() if split is Split.HOLD_OUT} == {
+        "low",
+        "high",
+    }
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.sampled_from("abc"), st.floats(0, 1)), max_size=60), st.integers(0, 9))
-def test_every_group_has_one_part_and_the_same_one_again(rows: list[tuple[int, str, float]], seed: int) -> None:
+def test_every_group_has_one_split_and_it_is_deterministic(rows: list[tuple[int, str, float]], seed: int) -> None:
     groups = {f"g{n}": AnswerGroup(*row) for n, row in enumerate(rows)}
     parts = split_groups(groups, seed)
     assert parts.keys() == groups.keys()
@@ -61,12 +64,12 @@ def test_labels_are_unrounded_means_of_blind_first_ratings() -> None:
     imported_rating(first, metric("correctness"), "d", None)  # cannot judge
     labels = collect_labels(run)
     # worth of 0 is 1; both say 1. Worth of 1 is 3; they say 3 and 4: 3.5
-    assert [one.label for one in labels[:2]] == [1.0, 3.5]
-    assert [len(one.ratings) for one in labels[:2]] == [2, 2]
+    assert [label.label for label in labels[:2]] == [1.0, 3.5]
+    assert [len(label.ratings) for label in labels[:2]] == [2, 2]
 
 
 @pytest.mark.django_db
-def test_ratings_made_for_show_are_no_labels() -> None:
+def test_example_ratings_are_not_labels() -> None:
     run = run_over(make_answer_set(), judged=False)
     rate_half(run, [3.0, 4.0, 5.0])
     assert len(collect_labels(run)) == 3
@@ -75,35 +78,37 @@ def test_ratings_made_for_show_are_no_labels() -> None:
 
 
 @pytest.mark.django_db
-def test_a_gold_set_is_split_sealed_and_told_without_its_hold_out() -> None:
-    made = freeze(rated_run(200), "gold", by=None)
-    (told,) = overview(made).metrics
-    assert {part: one.answers for part, one in told.parts.items()} == {
+def test_frozen_gold_set_is_split_sealed_and_shown_without_holdout() -> None:
+    gold = freeze(rated_run(200), "gold", by=None)
+    (metric_overview,) = overview(gold).metrics
+    assert {split: figures.answers for split, figures in metric_overview.parts.items()} == {
         "examples": 40,
         "validation": 60,
         "hold_out": 100,
     }
-    assert (told.lacks_groups, told.lacks_answers, overview(made).left) == (0, 0, 0.05)
-    assert SealedAnswer.objects.filter(project=made.project).count() == 100
+    assert (metric_overview.lacks_groups, metric_overview.lacks_answers, overview(gold).left) == (0, 0, 0.05)
+    assert SealedAnswer.objects.filter(project=gold.project).count() == 100
     # of 200 pairs the odd half differ by a level, but for those of worth 5: each is 1 from the other, squared 1
-    apart = sum(n % 2 and 1 + n * 7 % 5 < 5 for n in range(200))
-    assert told.expert_loss == pytest.approx(apart / 200)
+    differing_pairs = sum(n % 2 and 1 + n * 7 % 5 < 5 for n in range(200))
+    assert metric_overview.expert_loss == pytest.approx(differing_pairs / 200)
 
 
 @pytest.mark.django_db
-def test_growing_keeps_every_part_and_brings_new_groups_into_all_of_them() -> None:
+def test_growing_keeps_splits_and_adds_new_groups_to_each() -> None:
     run = rated_run(100)
     first = freeze(run, "gold", by=None)
-    more = run_over(make_answer_set(run.answer_set.question_set), judged=False)
-    rate(more)
-    second = grow(more, "gold", by=None)
-    before = dict(first.items.values_list("group", "split"))
+    second_run = run_over(make_answer_set(run.answer_set.question_set), judged=False)
+    rate_by_two_experts(second_run)
+    second = grow(second_run, "gold", by=None)
+    splits_before = dict(first.items.values_list("group", "split"))
     assert (second.version, second.items.count()) == (2, 200)
-    assert set(second.items.values_list("group", "split")) == set(before.items())  # the same questions, asked again
+    assert set(second.items.values_list("group", "split")) == set(
+        splits_before.items()
+    )  # the same questions, asked again
     assert set(second.items.values_list("since", flat=True)) == {1}
     assert find_changes(second) == []
     with pytest.raises(DomainError, match="gold_no_labels"):
-        grow(more, "gold", by=None)
+        grow(second_run, "gold", by=None)
     with pytest.raises(DomainError, match="gold_exists"):
         freeze(run, "gold", by=None)
     with pytest.raises(DomainError, match="gold_unknown"):
@@ -113,7 +118,7 @@ def test_growing_keeps_every_part_and_brings_new_groups_into_all_of_them() -> No
         find_gold_set(run.project_id, "gold@3")
 
 
-def _changed(rows: object, **values: object) -> None:
+def _update_rows(rows: object, **values: object) -> None:
     from evaluation.storage import append_only
 
     with append_only.suspended():
@@ -121,82 +126,84 @@ def _changed(rows: object, **values: object) -> None:
 
 
 @pytest.mark.django_db
-def test_a_changed_rating_label_or_part_is_noticed() -> None:
-    made = freeze(rated_run(40), "gold", by=None)
-    assert find_changes(made) == []
-    item = made.items.filter(split="hold_out").select_related("metric").first()
+def test_changed_rating_label_or_split_is_detected() -> None:
+    gold = freeze(rated_run(40), "gold", by=None)
+    assert find_changes(gold) == []
+    item = gold.items.filter(split="hold_out").select_related("metric").first()
     assert item is not None
     with pytest.raises(DatabaseError), transaction.atomic():
-        made.items.update(label=1.0)
+        gold.items.update(label=1.0)
     rating = Rating.objects.filter(pk=item.ratings[0][0])
-    kept = rating.get().value
-    _changed(rating, value=0.5)
-    assert find_changes(made) == [f"rating {item.answer_id} correctness"]
-    _changed(rating, value=kept)
-    assert find_changes(made) == []
-    _changed(GoldItem.objects.filter(pk=item.pk), label=item.label + 0.5)
-    assert find_changes(made) == ["set", f"label {item.answer_id} correctness"]
-    _changed(GoldItem.objects.filter(pk=item.pk), label=item.label, split="validation")
-    assert find_changes(made) == ["set"]
+    original_value = rating.get().value
+    _update_rows(rating, value=0.5)
+    assert find_changes(gold) == [f"rating {item.answer_id} correctness"]
+    _update_rows(rating, value=original_value)
+    assert find_changes(gold) == []
+    _update_rows(GoldItem.objects.filter(pk=item.pk), label=item.label + 0.5)
+    assert find_changes(gold) == ["set", f"label {item.answer_id} correctness"]
+    _update_rows(GoldItem.objects.filter(pk=item.pk), label=item.label, split="validation")
+    assert find_changes(gold) == ["set"]
 
 
 @pytest.mark.django_db
-def test_commands_create_show_grow_and_export(tmp_path: Path) -> None:
+def test_commands_create_show_grow_and_export_gold_sets(tmp_path: Path) -> None:
     run = rated_run(60)
 
-    def said(*words: str) -> str:
+    def run_command(*words: str) -> str:
         out = StringIO()
         call_command("gold_set", *words, stdout=out)
         return out.getvalue()
 
-    lines = said("create", "gold", "--run", str(run.pk)).splitlines()
+    lines = run_command("create", "gold", "--run", str(run.pk)).splitlines()
     assert lines[0].startswith("gold@1 ")
     assert lines[1].startswith("correctness\t12 (12 groups, 0 seen)\t18 (18 groups, 0 seen)\t30 (30 groups, 0 seen)\t")
     assert lines[2:] == [
         "correctness: no look yet, the hold-out lacks 0 groups, 70 answers",
         "0 looks taken, 0.0500 of 0.05 left",
     ]
-    assert json.loads(said("show", "gold", "--format", "json"))["looks"] == 0
+    assert json.loads(run_command("show", "gold", "--format", "json"))["looks"] == 0
     file = tmp_path / "open.jsonl"
-    assert said("export", "gold", "--output", str(file)) == "30 labels of examples and validation\n"
+    assert run_command("export", "gold", "--output", str(file)) == "30 labels of examples and validation\n"
     assert {json.loads(line)["split"] for line in file.read_text("utf-8").splitlines()} == {"examples", "validation"}
 
 
 @pytest.mark.django_db
-def test_rest_freezes_for_leads_and_gives_nobody_the_hold_out() -> None:
+def test_rest_lets_leads_freeze_and_never_exports_the_holdout() -> None:
     run = rated_run(40)
     callers = {role: Caller(role, run.project) for role in Role}
     body = {"run": run.pk, "name": "gold"}
     assert callers[Role.EVALUATOR].post("gold-sets/", body).status_code == 403
-    made = callers[Role.LEAD].post("gold-sets/", body)
-    assert made.status_code == 201
-    at = f"gold-sets/{made.json()['id']}/"
+    response = callers[Role.LEAD].post("gold-sets/", body)
+    assert response.status_code == 201
+    url = f"gold-sets/{response.json()['id']}/"
     assert callers[Role.LEAD].post("gold-sets/", body).status_code == 409
-    held = set(GoldItem.objects.filter(split="hold_out").values_list("answer_id", flat=True))
+    holdout_answers = set(GoldItem.objects.filter(split="hold_out").values_list("answer_id", flat=True))
     for role, caller in callers.items():
-        reply = caller.get(f"{at}export/")
+        reply = caller.get(f"{url}export/")
         if role in {Role.VIEWER, Role.REVIEWER}:
             assert reply.status_code == 403
             continue
         rows = reply.json()
         assert len(rows) == 20
-        assert not held & {row["answer_id"] for row in rows}
-    assert callers[Role.VIEWER].get(at).json()["metrics"][0]["parts"]["hold_out"]["answers"] == 20
+        assert not holdout_answers & {row["answer_id"] for row in rows}
+    assert callers[Role.VIEWER].get(url).json()["metrics"][0]["parts"]["hold_out"]["answers"] == 20
 
 
 @pytest.mark.django_db
-def test_create_names_the_project_of_the_run() -> None:
+def test_create_command_refuses_a_project_other_than_the_runs() -> None:
     run = rated_run(20)
-    other = make_project()
-    with pytest.raises(CommandError, match=f"belongs to {run.project.name}, not to {other.name}"):
-        call_command("gold_set", "create", "gold", "--run", str(run.pk), "--project", other.name, stdout=StringIO())
+    other_project = make_project()
+    with pytest.raises(CommandError, match=f"belongs to {run.project.name}, not to {other_project.name}"):
+        call_command(
+            "gold_set", "create", "gold", "--run", str(run.pk), "--project", other_project.name, stdout=StringIO()
+        )
     assert not GoldSet.objects.exists()
     call_command("gold_set", "create", "gold", "--run", str(run.pk), "--project", run.project.name, stdout=StringIO())
     assert GoldSet.objects.get().project == run.project
 
 
 @pytest.mark.django_db
-def test_the_command_opens_for_leads_alone() -> None:
+def test_open_command_is_for_leads_only() -> None:
     run = rated_run(20)
     freeze(run, "gold", by=None)
     lead, evaluator = make_user(Role.LEAD, run.project), make_user(Role.EVALUATOR, run.project)

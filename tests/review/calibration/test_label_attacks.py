@@ -1,5 +1,4 @@
-"""Attacks on the labels of a hold-out by differences: all that people and commands are told stays as it is when every
-locked label becomes another."""
+"""Differencing attacks on hold-out labels: visible output must not change when every locked label changes."""
 
 from __future__ import annotations
 
@@ -37,9 +36,9 @@ from tests.evaluation.rest.clients import Caller
 from tests.examples import first_fast
 from tests.factories import make_answer_set, make_user
 from tests.review.builders import answer_rows, assignment_of, imported_rating, metric, run_over, score_row
-from tests.review.calibration.addresses import addresses, unpacked
+from tests.review.calibration.addresses import addresses, unpack
 from tests.review.calibration.labelled import FAMILY
-from tests.review.calibration.place import Place
+from tests.review.calibration.place import CalibrationSetup
 from tests.review.calibration.world import ANSWERS, World, comment_of, value_of
 
 pytestmark = pytest.mark.django_db
@@ -49,37 +48,41 @@ VOLATILE = re.compile(
 )
 
 
-def settled(body: bytes) -> str:
-    return VOLATILE.sub("", unpacked(body).decode("utf-8", "replace"))
+def normalize(body: bytes) -> str:
+    return VOLATILE.sub("", unpack(body).decode("utf-8", "replace"))
 
 
-def test_versions_of_a_gold_set_and_their_differences_tell_no_locked_label(world: World) -> None:
-    """What is locked stays locked as the gold set grows, and no figure of a version rests on it."""
-    later = run_over(
+def test_gold_set_versions_and_their_differences_reveal_no_locked_label(world: World) -> None:
+    """Locked answers stay locked as the gold set grows, and no figure of a version rests on them."""
+    later_run = run_over(
         make_answer_set(world.run.answer_set.question_set, texts=[f"Later {n}" for n in range(ANSWERS)]), judged=False
     )
-    for number, answer in enumerate(answer_rows(later)):
+    for number, answer in enumerate(answer_rows(later_run)):
         imported_rating(answer, world.metric, "expert", value_of(number), sampling="all")
         imported_rating(answer, world.metric, "other", value_of(number) + 0.01, sampling="all")
-    grown = grow(later, "gold", by=None)
-    of_first = set(world.gold.items.filter(split=Split.HOLD_OUT).values_list("answer", flat=True))
-    assert of_first <= set(grown.items.filter(split=Split.HOLD_OUT).values_list("answer", flat=True))
+    grown_gold = grow(later_run, "gold", by=None)
+    first_holdout = set(world.gold.items.filter(split=Split.HOLD_OUT).values_list("answer", flat=True))
+    assert first_holdout <= set(grown_gold.items.filter(split=Split.HOLD_OUT).values_list("answer", flat=True))
 
     caller = Caller(Role.EVALUATOR, world.project)
 
-    def shown() -> list[str]:
-        paths = [f"gold-sets/{one.pk}/{more}" for one in (world.gold, grown) for more in ("", "items/", "hold-out/")]
-        return [settled(caller.get(path).content) for path in paths]
+    def read_pages() -> list[str]:
+        paths = [
+            f"gold-sets/{gold.pk}/{suffix}"
+            for gold in (world.gold, grown_gold)
+            for suffix in ("", "items/", "hold-out/")
+        ]
+        return [normalize(caller.get(path).content) for path in paths]
 
-    before = shown()
-    change_items(world.gold, grown)
-    assert [drop_changes(body) for body in shown()] == [drop_changes(body) for body in before]
-    answers = {row["answer_id"] for one in (world.gold, grown) for row in readable_labels(one)}
-    assert not answers & of_first
+    pages_before = read_pages()
+    change_items(world.gold, grown_gold)
+    assert [drop_changes(body) for body in read_pages()] == [drop_changes(body) for body in pages_before]
+    answers = {row["answer_id"] for gold in (world.gold, grown_gold) for row in readable_labels(gold)}
+    assert not answers & first_holdout
 
 
 def drop_changes(body: str) -> str:
-    """Without the list of labels that were tampered with, which names places and no values."""
+    """Remove the list of changed labels, which names places and no values."""
     return re.sub(r'"changed": ?\[[^]]*\]', "", body)
 
 
@@ -90,26 +93,26 @@ def change_items(*gold_sets: GoldSet) -> None:
 
 
 @pytest.mark.parametrize("seed", [7, 8, 9])
-def test_what_another_gold_set_locks_is_not_told_by_the_first(world: World, seed: int, tmp_path: Path) -> None:
-    """Two gold sets of the same answers lock different ones; neither tells labels that the other one locks."""
+def test_gold_set_reveals_no_label_locked_by_another(world: World, seed: int, tmp_path: Path) -> None:
+    """Two gold sets lock different answers; neither reveals labels that the other one locks."""
     second = freeze(world.run, "second", by=None, seed=seed)
     locked = set(GoldItem.objects.filter(split=Split.HOLD_OUT).values_list("answer", flat=True))
-    for one in (world.gold, second):
-        assert {row["answer_id"] for row in readable_labels(one)} == set(
-            one.items.values_list("answer", flat=True)
+    for gold in (world.gold, second):
+        assert {row["answer_id"] for row in readable_labels(gold)} == set(
+            gold.items.values_list("answer", flat=True)
         ) - locked
-        path = tmp_path / f"{one.name}.jsonl"
-        call_command("gold_set", "export", one.name, "--output", str(path), stdout=StringIO())
+        path = tmp_path / f"{gold.name}.jsonl"
+        call_command("gold_set", "export", gold.name, "--output", str(path), stdout=StringIO())
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         assert not {row["answer_id"] for row in rows} & locked
-    before = [overview(one).metrics for one in (world.gold, second)]
+    metrics_before = [overview(gold).metrics for gold in (world.gold, second)]
     with append_only.suspended():
         GoldItem.objects.filter(answer__in=locked).update(ratings=[[1, 0.1], [2, 0.9]])
-    assert [overview(one).metrics for one in (world.gold, second)] == before
+    assert [overview(gold).metrics for gold in (world.gold, second)] == metrics_before
 
 
-def test_reminders_tell_no_label(world: World, settings: Any) -> None:
-    """A reminder names the queue and how many answers are left, before and after labels become others."""
+def test_reminders_reveal_no_label(world: World, settings: Any) -> None:
+    """A reminder names the queue and the number of open answers, whatever the labels are."""
     settings.CONCORD_MAIL, settings.CONCORD_REMIND_HOURS = {"EMAIL_BACKEND": "anything"}, [24]
     newcomer = make_user(Role.REVIEWER, world.project)
     type(newcomer).objects.filter(pk=newcomer.pk).update(email="newcomer@example.org")
@@ -120,165 +123,167 @@ def test_reminders_tell_no_label(world: World, settings: Any) -> None:
     world.change_locked_labels()
     world.queue.reminders.all().delete()
     assert remind_all().sent == 1
-    first, second = (f"{one.subject}\n{one.body}" for one in mail.outbox)
+    first, second = (f"{message.subject}\n{message.body}" for message in mail.outbox)
     assert first == second
     assert not world.labels_in(first)
 
 
-def test_no_address_gives_a_backup() -> None:
-    """Backups are made and read by whoever administers the server; files are readable by that account alone."""
-    assert not [one for one in addresses(get_resolver()) if re.search("backup|restore|dump|sqlite|database", one)]
+def test_no_url_serves_a_backup() -> None:
+    """Only the server's administrator creates and reads backups."""
+    assert not [url for url in addresses(get_resolver()) if re.search("backup|restore|dump|sqlite|database", url)]
 
 
-class Measured(Place):
-    """Validation and examples judged by the version in force, so that there are maps, disagreements and figures."""
+class JudgedSetup(CalibrationSetup):
+    """A setup whose open answers the active version has judged, so that maps, disagreements and figures exist."""
 
     def __init__(self) -> None:
         super().__init__(120)
-        self.judged = run_over(self.run.answer_set, judge=self.judge)
-        self.judge_by(self.slot.active)
+        self.judged_run = run_over(self.run.answer_set, judge=self.judge)
+        self.score_answers_by(self.statuses.active)
 
-    def judge_by(self, version: RubricVersion) -> None:
-        row, by = metric("correctness"), {"judge_version": self.judge, "rubric_version": version, "by": version.pk}
-        answers = enumerate(answer_rows(self.judged))
-        scores = [score_row(self.judged, answer, row, 1 + number % 5, **by) for number, answer in answers]
+    def score_answers_by(self, version: RubricVersion) -> None:
+        row, fields = metric("correctness"), {"judge_version": self.judge, "rubric_version": version, "by": version.pk}
+        answers = enumerate(answer_rows(self.judged_run))
+        scores = [score_row(self.judged_run, answer, row, 1 + number % 5, **fields) for number, answer in answers]
         Score.objects.bulk_create(scores)
 
 
 @pytest.fixture(scope="module")
-def prepared_measured(module_db: None) -> Measured:
-    return Measured()
+def prepared_measured(module_db: None) -> JudgedSetup:
+    return JudgedSetup()
 
 
 @pytest.fixture
-def measured(prepared_measured: Measured, db: None) -> Measured:
+def measured(prepared_measured: JudgedSetup, db: None) -> JudgedSetup:
     return deepcopy(prepared_measured)
 
 
-def _disagreements(gold: GoldSet, judge: JudgeVersion) -> list[str]:
-    bench = load_workbench(gold, judge, FAMILY)
-    rows = disagreements(bench, bench.active, DisagreementFilter())
+def _disagreement_lines(gold: GoldSet, judge: JudgeVersion) -> list[str]:
+    workbench = load_workbench(gold, judge, FAMILY)
+    rows = disagreements(workbench, workbench.active, DisagreementFilter())
     locked = set(gold.items.filter(split=Split.HOLD_OUT).values_list("answer", flat=True))
-    assert not {one.item.answer_id for one in rows} & locked
-    return [f"{one.item.answer_id} {one.item.label} {one.score.value}" for one in rows]
+    assert not {row.item.answer_id for row in rows} & locked
+    return [f"{row.item.answer_id} {row.item.label} {row.score.value}" for row in rows]
 
 
-def _history(gold: GoldSet, judge: JudgeVersion) -> list[str]:
-    return [repr(one.measures) for one in version_history(load_workbench(gold, judge, FAMILY))]
+def _history_lines(gold: GoldSet, judge: JudgeVersion) -> list[str]:
+    return [repr(row.measures) for row in version_history(load_workbench(gold, judge, FAMILY))]
 
 
-def _maps(gold: GoldSet, judge: JudgeVersion) -> list[str]:
+def _map_lines(gold: GoldSet, judge: JudgeVersion) -> list[str]:
     search = Search.objects.first() or open_search(gold, judge, FAMILY, "map", by=None)
     rubric = SearchRunner(search)._mapped_rubric(["correctness"])
-    return [repr(one.score_map) for one in rubric.metrics if one.name == "correctness"]
+    return [repr(metric_rubric.score_map) for metric_rubric in rubric.metrics if metric_rubric.name == "correctness"]
 
 
-@pytest.mark.parametrize("told", [_disagreements, _history, _maps])
-def test_the_workbench_tells_nothing_of_locked_labels(
-    measured: Measured, told: Callable[[GoldSet, JudgeVersion], list[str]]
+@pytest.mark.parametrize("list_lines", [_disagreement_lines, _history_lines, _map_lines])
+def test_workbench_reveals_no_locked_label(
+    measured: JudgedSetup, list_lines: Callable[[GoldSet, JudgeVersion], list[str]]
 ) -> None:
-    """Lists of disagreements, the history of versions and fitted maps rest on open labels alone."""
-    before = told(measured.gold, measured.judge)
-    assert before
+    """Disagreements, version history and fitted maps rest on open labels only."""
+    lines_before = list_lines(measured.gold, measured.judge)
+    assert lines_before
     change_items(measured.gold)
-    assert told(measured.gold, measured.judge) == before
+    assert list_lines(measured.gold, measured.judge) == lines_before
     with append_only.suspended():
         GoldItem.objects.exclude(split=Split.HOLD_OUT).update(label=6 - F("label"))
-    assert told(measured.gold, measured.judge) != before
+    assert list_lines(measured.gold, measured.judge) != lines_before
 
 
-def test_a_forecast_leaves_out_what_another_gold_set_locks(measured: Measured) -> None:
-    """Versions that were in force have judged all answers, and their losses would tell labels of the other set."""
-    version = measured.drafted("SKILLED")
-    measured.judge_by(version)
-    (alone,) = forecast_holdout_test(measured.gold, measured.judge, version)
+def test_forecast_excludes_answers_locked_by_another_gold_set(measured: JudgedSetup) -> None:
+    """Active versions have judged all answers, so their losses would reveal labels of the other set."""
+    version = measured.create_draft("SKILLED")
+    measured.score_answers_by(version)
+    (single_forecast,) = forecast_holdout_test(measured.gold, measured.judge, version)
     validation = set(measured.gold.items.filter(split=Split.VALIDATION).values_list("answer", flat=True))
-    assert alone.validation == len(validation)
+    assert single_forecast.validation == len(validation)
     second = freeze(measured.run, "second", by=None, seed=5)
     locked = second.items.filter(split=Split.HOLD_OUT).values_list("answer", flat=True)
-    before = forecast_holdout_test(measured.gold, measured.judge, version)
-    assert before[0].validation == len(validation - set(locked)) < len(validation)
+    forecast_before = forecast_holdout_test(measured.gold, measured.judge, version)
+    assert forecast_before[0].validation == len(validation - set(locked)) < len(validation)
     with append_only.suspended():
         GoldItem.objects.filter(answer__in=locked).update(label=6 - F("label"))
-    assert forecast_holdout_test(measured.gold, measured.judge, version) == before
+    assert forecast_holdout_test(measured.gold, measured.judge, version) == forecast_before
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_parts_of_a_second_gold_set_tell_no_label_that_the_first_one_seals(world: World, seed: int) -> None:
-    """A lead could freeze a set by many seeds and solve for the labels by which answers were divided."""
+def test_splits_of_a_second_gold_set_reveal_no_label_sealed_by_the_first(world: World, seed: int) -> None:
+    """A lead could freeze a set with many seeds and solve for the labels that determine the split."""
 
-    def parts() -> dict[int, str]:
+    def freeze_and_roll_back() -> dict[int, str]:
         with transaction.atomic():
-            made = freeze(world.run, "second", by=None, seed=seed)
-            rows = dict(made.items.values_list("answer", "split"))
+            second_gold = freeze(world.run, "second", by=None, seed=seed)
+            rows = dict(second_gold.items.values_list("answer", "split"))
             transaction.set_rollback(True)
         return rows
 
-    before = parts()
+    splits_before = freeze_and_roll_back()
     world.tamper_with_locked_labels()
-    assert parts() == before
+    assert freeze_and_roll_back() == splits_before
 
 
-def test_answers_that_experts_suggested_for_locked_ones_are_sealed(world: World) -> None:
-    """Whoever suggests another answer thinks little of this one."""
+def test_suggested_answers_for_locked_ones_are_sealed(world: World) -> None:
+    """A suggested answer implies a low rating of the original."""
     lead = make_user(Role.LEAD, world.project)
     client = Client()
     client.force_login(lead)
     pages = {}
-    for number in (world.locked[0], world.open[0]):
+    for number in (world.locked[0], world.unlocked[0]):
         assignment = assignment_of(world.queue, world.answers[number], world.rater, world.run)
         SuggestedAnswer.objects.create(assignment=assignment, text=f"Rather say {number}")
         pages[number] = reverse("adjudication-case", args=[assignment.item_id])
 
-    def told() -> list[int]:
+    def visible_suggestions() -> list[int]:
         return [number for number, page in pages.items() if f"Rather say {number}" in client.get(page).content.decode()]
 
-    assert told() == [world.open[0]]
+    assert visible_suggestions() == [world.unlocked[0]]
     open_hold_outs(Project.objects.get(pk=world.project.pk), by=lead)
-    assert told() == [world.locked[0], world.open[0]]
+    assert visible_suggestions() == [world.locked[0], world.unlocked[0]]
 
 
 @pytest.mark.parametrize("fixture", first_fast(["world", "measured"], 1))
-def test_the_page_tells_who_opened_and_offers_it_no_more(fixture: str, request: pytest.FixtureRequest) -> None:
-    """With and without a judge to work with; others still may open, and a further gold set has to be opened again."""
+def test_page_shows_who_opened_the_holdout_and_hides_the_button(fixture: str, request: pytest.FixtureRequest) -> None:
+    """With and without a judge. Other leads may still open it, and a new gold set has to be opened again."""
     place = request.getfixturevalue(fixture)
-    project, at = place.gold.project, reverse("calibration", args=[place.gold.pk])
-    opener, other, evaluator = (make_user(role, project) for role in (Role.LEAD, Role.LEAD, Role.EVALUATOR))
+    project, url = place.gold.project, reverse("calibration", args=[place.gold.pk])
+    opener, second_lead, evaluator = (make_user(role, project) for role in (Role.LEAD, Role.LEAD, Role.EVALUATOR))
 
     def page(person: User) -> str:
         client = Client()
         client.force_login(person)
-        return client.get(at).content.decode()
+        return client.get(url).content.decode()
 
-    button, told = reverse("calibration-open", args=[place.gold.pk]), "Full figures opened"
+    button, notice = reverse("calibration-open", args=[place.gold.pk]), "Full figures opened"
     assert button in page(opener)
-    assert told not in page(evaluator)
+    assert notice not in page(evaluator)
     open_hold_outs(project, by=opener)
     assert button not in page(opener)
-    assert button in page(other)
-    assert all(told in page(person) and opener.display_name in page(person) for person in (opener, other, evaluator))
+    assert button in page(second_lead)
+    assert all(
+        notice in page(person) and opener.display_name in page(person) for person in (opener, second_lead, evaluator)
+    )
     if fixture == "measured":
         draft = reverse("calibration-draft", args=[place.gold.pk])
         assert "You opened the full figures of gold." in page(opener)
         assert draft not in page(opener)
-        assert draft in page(other)
+        assert draft in page(second_lead)
     freeze(place.run, "second", by=None, seed=5)
     assert button in page(opener)
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.EVALUATOR, Role.REVIEWER])
-def test_nobody_below_lead_opens_by_page(world: World, role: Role) -> None:
+def test_roles_below_lead_cannot_open_the_holdout_by_page(world: World, role: Role) -> None:
     caller = Caller(role, world.project)
     caller.client.force_login(caller.user)
     assert caller.client.post(reverse("calibration-open", args=[world.gold.pk])).status_code in {403, 404}
 
 
-def test_commands_read_the_open_form_even_after_a_lead_opened(world: World, tmp_path: Path) -> None:
-    """Opening is for the pages and tokens of one person; what the shell writes can be passed on and stays open."""
+def test_commands_use_open_labels_even_after_a_lead_opened_the_holdout(world: World, tmp_path: Path) -> None:
+    """Opening applies to one person's pages and tokens; shell output can be passed on and stays open-form."""
     open_hold_outs(Project.objects.get(pk=world.project.pk), by=make_user(Role.LEAD, world.project))
     out, path = StringIO(), tmp_path / "records.jsonl"
     call_command("export_records", str(world.run.pk), "--output", str(path), stdout=StringIO())
     call_command("agreement", str(world.run.pk), "--format", "json", "--resamples", "0", stdout=out)
-    assert world.labels_in(path.read_text(encoding="utf-8")) == set(world.open)
-    assert json.loads(out.getvalue())["judges"]["judge"]["quality"]["n"] == len(world.open)
+    assert world.labels_in(path.read_text(encoding="utf-8")) == set(world.unlocked)
+    assert json.loads(out.getvalue())["judges"]["judge"]["quality"]["n"] == len(world.unlocked)
     assert not any(comment_of(n) in out.getvalue() for n in world.locked)

@@ -1,4 +1,4 @@
-"""A version that repeats locked answers, or names their questions, is refused before it is tested."""
+"""Versions that quote locked answers or name their questions are refused before a hold-out test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from review.models import GoldItem, GoldSet, HoldoutTest
 from review.statistics.acceptance import Claim
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, question_spec
 from tests.review.builders import answer_rows, imported_rating, metric, run_over
-from tests.review.calibration.labelled import reworded
+from tests.review.calibration.labelled import rubric_with_instruction
 
 pytestmark = pytest.mark.django_db
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu"]
@@ -36,11 +36,11 @@ def items(gold: GoldSet, *, locked: bool) -> list[GoldItem]:
 
 
 def version(gold: GoldSet, text: str) -> RubricVersion:
-    return draft(gold.project, reworded(text), by=None)
+    return draft(gold.project, rubric_with_instruction(text), by=None)
 
 
-def test_a_table_of_locked_answers_is_refused_and_spends_nothing(gold: GoldSet) -> None:
-    table = "\n".join(f"{one.answer.text} = {one.label}" for one in items(gold, locked=True))
+def test_table_of_locked_answers_is_refused_without_spending_error(gold: GoldSet) -> None:
+    table = "\n".join(f"{item.answer.text} = {item.label}" for item in items(gold, locked=True))
     memorising = version(gold, f"Read the answer. {table}")
     with pytest.raises(DomainError, match="prompt_quotes_hold_out"):
         check_no_quotes(gold.project_id, memorising)
@@ -51,26 +51,26 @@ def test_a_table_of_locked_answers_is_refused_and_spends_nothing(gold: GoldSet) 
     assert not HoldoutTest.objects.exists()
 
 
-def test_eight_words_of_one_answer_are_enough(gold: GoldSet) -> None:
+def test_eight_words_of_one_locked_answer_are_refused(gold: GoldSet) -> None:
     words = items(gold, locked=True)[0].answer.text.split()
     with pytest.raises(DomainError, match="prompt_quotes_hold_out"):
         check_no_quotes(gold.project_id, version(gold, "Give 2 for " + " ".join(words[2:10])))
     check_no_quotes(gold.project_id, version(gold, "Give 2 for " + " ".join(words[2:9])))
 
 
-def test_three_ids_of_locked_questions_are_enough(gold: GoldSet) -> None:
-    ids = [one.answer.question.external_id for one in items(gold, locked=True)]
+def test_three_ids_of_locked_questions_are_refused(gold: GoldSet) -> None:
+    ids = [question_id.answer.question.external_id for question_id in items(gold, locked=True)]
     with pytest.raises(DomainError, match="prompt_quotes_hold_out"):
-        check_no_quotes(gold.project_id, version(gold, " ".join(f"{one}=2" for one in ids[:3])))
-    check_no_quotes(gold.project_id, version(gold, " ".join(f"{one}=2" for one in ids[:2])))
+        check_no_quotes(gold.project_id, version(gold, " ".join(f"{question_id}=2" for question_id in ids[:3])))
+    check_no_quotes(gold.project_id, version(gold, " ".join(f"{question_id}=2" for question_id in ids[:2])))
 
 
 def test_examples_of_open_answers_are_allowed(gold: GoldSet) -> None:
-    shown = "\n".join(one.answer.text for one in items(gold, locked=False))
-    check_no_quotes(gold.project_id, version(gold, f"Read the answer. {shown}"))
+    examples = "\n".join(item.answer.text for item in items(gold, locked=False))
+    check_no_quotes(gold.project_id, version(gold, f"Read the answer. {examples}"))
 
 
-def test_after_retirement_nothing_is_locked(gold: GoldSet) -> None:
+def test_retired_gold_set_locks_nothing(gold: GoldSet) -> None:
     text = items(gold, locked=True)[0].answer.text
     retire(gold, by=None, reason="The next one is larger")
     check_no_quotes(gold.project_id, version(gold, text))

@@ -1,5 +1,4 @@
-"""Gold sets, maps and cards over public data: three judges of open questions, 33 judges of passages, experts of
-summaries."""
+"""Gold sets, maps and cards on public data: open questions, retrieved passages and summaries."""
 
 from __future__ import annotations
 
@@ -25,62 +24,63 @@ from tests.review.builders import answers_to, run_over
 pytestmark = pytest.mark.django_db
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read_jsonl(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def brought(rows: Sequence[tuple[str, float, dict[str, Any]]], scale: str) -> Run:
-    """A run over answers of a group, a label and what each judge said of it, all rated and imported."""
+def imported_run(rows: Sequence[tuple[str, float, dict[str, Any]]], scale: str) -> Run:
+    """Create a run from (group, label, verdict per judge) rows and import all of them."""
     run = run_over(answers_to(["a"] * len(rows), [group for group, _, _ in rows]), judged=False)
     lines = []
-    for at, (_, label, judges) in enumerate(rows, start=1):
-        about = {"question_id": f"q{at}", "metric": "quality"}
-        lines.append(about | {"value": label, "rater": "human", "author": "e1"})
-        told = [(name, said) for name, said in judges.items() if said is not None]
-        lines += [about | {"value": said, "rater": "judge", "author": name} for name, said in told]
-    data = "".join(json.dumps(one) + "\n" for one in lines).encode()
+    for number, (_, label, judges) in enumerate(rows, start=1):
+        question_fields = {"question_id": f"q{number}", "metric": "quality"}
+        lines.append(question_fields | {"value": label, "rater": "human", "author": "e1"})
+        verdicts = [(name, verdict) for name, verdict in judges.items() if verdict is not None]
+        lines += [question_fields | {"value": verdict, "rater": "judge", "author": name} for name, verdict in verdicts]
+    data = "".join(json.dumps(line) + "\n" for line in lines).encode()
     import_ratings(run, data, "r.jsonl", [f"quality={scale}"], "all")
     return run
 
 
-def map_of(
+def evaluate_map(
     rows: Sequence[tuple[str, float, dict[str, Any]]], judge: str, levels: Sequence[int]
 ) -> MapEvaluation | None:
-    """What a map of the judge's scores gains where it was not fitted."""
-    kept = [(group, label, of[judge]) for group, label, of in rows if of[judge] is not None]
-    said, labels = (np.array([one[at] for one in kept], dtype=np.float64) for at in (2, 1))
-    return cross_validate_map(said, labels, np.ones(len(kept)), [group for group, _, _ in kept], levels)
+    """Cross-validated gain of a map fitted to the judge's scores."""
+    triples = [(group, label, verdicts[judge]) for group, label, verdicts in rows if verdicts[judge] is not None]
+    scores, labels = (np.array([triple[column] for triple in triples], dtype=np.float64) for column in (2, 1))
+    return cross_validate_map(scores, labels, np.ones(len(triples)), [group for group, _, _ in triples], levels)
 
 
 def open_questions(folder: Path) -> list[tuple[str, float, dict[str, Any]]]:
-    found = []
-    for row in read(folder / "openqa_nq301" / "items.jsonl"):
-        judges = {name: of["verdict"] for name, of in row["judges"].items()} | {
+    rows = []
+    for row in read_jsonl(folder / "openqa_nq301" / "items.jsonl"):
+        judges = {name: verdict["verdict"] for name, verdict in row["judges"].items()} | {
             "bem-prob": row["judges"]["bem"]["prob"]
         }
-        found.append((row["question_id"], row["human"]["acceptable"], judges))
-    return found
+        rows.append((row["question_id"], row["human"]["acceptable"], judges))
+    return rows
 
 
-def test_the_card_of_an_imported_judge_tells_how_far_it_agrees(sample_data: Path) -> None:
+def test_imported_judge_card_shows_its_agreement(sample_data: Path) -> None:
     rows = [
-        (group, label, {"gpt-4": of["gpt-4"], "bem": of["bem"]}) for group, label, of in open_questions(sample_data)
+        (group, label, {"gpt-4": verdicts["gpt-4"], "bem": verdicts["bem"]})
+        for group, label, verdicts in open_questions(sample_data)
     ]
-    run = brought(rows, "bool")
-    (one,) = imported_card(run, "gpt-4").agreement
+    run = imported_run(rows, "bool")
+    (full_agreement,) = imported_card(run, "gpt-4").agreement
     gold = overview(freeze(run, "nq301", by=None))
     (metric,) = gold.metrics
-    assert sum(part.answers for part in metric.parts.values()) == len(rows)
+    assert sum(split.answers for split in metric.parts.values()) == len(rows)
     assert (metric.lacks_groups, metric.lacks_answers) == (0, 0)
     (open_form,) = imported_card(run, "gpt-4").agreement
-    assert open_form.n < one.n
-    right = [label == of["gpt-4"] for _, label, of in rows if of["gpt-4"] is not None]
-    assert (one.metric, one.n) == ("quality", len(right))
-    assert one.value is not None
-    assert one.interval is not None
-    assert one.interval[0] < one.value < one.interval[1]
-    assert one.value == pytest.approx(0.694, abs=5e-4)
-    assert one.bias_by_length is not None
+    assert open_form.n < full_agreement.n
+    matches = [label == verdicts["gpt-4"] for _, label, verdicts in rows if verdicts["gpt-4"] is not None]
+    assert (full_agreement.metric, full_agreement.n) == ("quality", len(matches))
+    assert full_agreement.value is not None
+    assert full_agreement.interval is not None
+    assert full_agreement.interval[0] < full_agreement.value < full_agreement.interval[1]
+    assert full_agreement.value == pytest.approx(0.694, abs=5e-4)
+    assert full_agreement.bias_by_length is not None
     out = StringIO()
     call_command("judge_card", "gpt-4", "--run", str(run.pk), stdout=out)
     assert out.getvalue().startswith("# gpt-4\n")
@@ -90,30 +90,32 @@ def test_the_card_of_an_imported_judge_tells_how_far_it_agrees(sample_data: Path
 
 
 @pytest.mark.slow
-def test_twelve_queries_are_too_few_for_a_look(sample_data: Path) -> None:
-    rows = [(row["query_id"], row["human"], {}) for row in read(sample_data / "llmjudge_dl23" / "judgements.jsonl")]
-    (metric,) = overview(freeze(brought(rows, "0..3"), "dl23", by=None)).metrics
+def test_twelve_queries_are_too_few_for_a_holdout_test(sample_data: Path) -> None:
+    rows = [
+        (row["query_id"], row["human"], {}) for row in read_jsonl(sample_data / "llmjudge_dl23" / "judgements.jsonl")
+    ]
+    (metric,) = overview(freeze(imported_run(rows, "0..3"), "dl23", by=None)).metrics
     assert (metric.lacks_groups, metric.lacks_answers) == (24, 0)
 
 
-def test_maps_tell_their_gain_where_they_were_not_fitted(sample_data: Path) -> None:
+def test_maps_report_their_cross_validated_gain(sample_data: Path) -> None:
     rows = open_questions(sample_data)
     # nearer by more than chance, and only because scores are pulled together: such maps are refused
-    found = map_of(rows, "bem-prob", ())
-    assert found is not None
-    assert (found.n, found.reduces_error, found.is_useful) == (737, True, False)
-    assert (found.gain, found.low, found.high) == pytest.approx((0.0156, 0.0018, 0.0295), abs=5e-5)
-    of_passages = [
+    evaluation = evaluate_map(rows, "bem-prob", ())
+    assert evaluation is not None
+    assert (evaluation.n, evaluation.reduces_error, evaluation.is_useful) == (737, True, False)
+    assert (evaluation.gain, evaluation.low, evaluation.high) == pytest.approx((0.0156, 0.0018, 0.0295), abs=5e-5)
+    passages = [
         (row["query_id"], row["human"], row["judges"])
-        for row in read(sample_data / "llmjudge_dl23" / "judgements.jsonl")
+        for row in read_jsonl(sample_data / "llmjudge_dl23" / "judgements.jsonl")
     ]
-    assert map_of(of_passages, "Olz-gpt4o", range(4)) is None  # twelve queries
+    assert evaluate_map(passages, "Olz-gpt4o", range(4)) is None  # twelve queries
     # one expert in the place of a judge, the mean of the other two as the label
     summaries = [
         (row["doc_id"], float(np.mean(row["human"]["coherence"][1:])), {"e0": row["human"]["coherence"][0]})
-        for row in read(sample_data / "summeval_human" / "items.jsonl")
+        for row in read_jsonl(sample_data / "summeval_human" / "items.jsonl")
     ]
-    found = map_of(summaries, "e0", range(1, 6))
-    assert found is not None
-    assert (found.n, found.reduces_error, found.is_useful) == (800, True, False)
-    assert (found.gain, found.low, found.high) == pytest.approx((0.3700, 0.2651, 0.4749), abs=5e-5)
+    evaluation = evaluate_map(summaries, "e0", range(1, 6))
+    assert evaluation is not None
+    assert (evaluation.n, evaluation.reduces_error, evaluation.is_useful) == (800, True, False)
+    assert (evaluation.gain, evaluation.low, evaluation.high) == pytest.approx((0.3700, 0.2651, 0.4749), abs=5e-5)

@@ -1,4 +1,4 @@
-"""A gold set that is retired: nobody looks at it any more, and what looks saw is told, not before."""
+"""Retired gold sets: no further hold-out tests, and their results become visible."""
 
 from __future__ import annotations
 
@@ -21,64 +21,66 @@ from review.statistics.acceptance import Claim
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_user
 from tests.review.calibration.labelled import worth
-from tests.review.calibration.place import Place
+from tests.review.calibration.place import CalibrationSetup
 
 pytestmark = pytest.mark.django_db
 
 
 def expected_loss() -> float:
-    """Of a judge who says what each answer is worth: labels lie half a level above it where two experts differ."""
-    held = GoldItem.objects.filter(split="hold_out").select_related("answer")
-    right = [worth(int(one.answer.text.split()[1].rstrip(","))) for one in held]
-    return sum((one.label - said) ** 2 for one, said in zip(held, right, strict=True)) / len(right)
+    """Loss of a judge that gives the true level; labels lie half a level above it where the experts differ."""
+    holdout_items = GoldItem.objects.filter(split="hold_out").select_related("answer")
+    true_levels = [worth(int(item.answer.text.split()[1].rstrip(","))) for item in holdout_items]
+    return sum((item.label - level) ** 2 for item, level in zip(holdout_items, true_levels, strict=True)) / len(
+        true_levels
+    )
 
 
-def test_what_looks_saw_is_told_then_and_not_before(place: Place) -> None:
-    place.accept(place.drafted("LIKE IT"))
-    place.accept(place.drafted("SKILLED"))
+def test_holdout_results_are_shown_only_after_retirement(place: CalibrationSetup) -> None:
+    place.test_version(place.create_draft("LIKE IT"))
+    place.test_version(place.create_draft("SKILLED"))
     with pytest.raises(DomainError, match="gold_not_retired"):
         holdout_results(place.gold)
     retire(place.gold, by=None, reason="The next one is larger.")
-    like, skilled = holdout_results(place.gold)
-    assert (like.look, like.outcome, like.answers) == ("gold #1", "not_accepted", 120)
-    assert (skilled.look, skilled.outcome, skilled.metric) == ("gold #2", "accepted", "correctness")
-    assert skilled.candidate_loss == pytest.approx(expected_loss())
-    assert skilled.lower_by == pytest.approx(skilled.against_loss - skilled.candidate_loss)
-    assert skilled.low is not None
-    assert skilled.high is not None
-    assert 0 < skilled.low < skilled.lower_by < skilled.high
-    assert like.low is not None
-    assert like.low < 0
+    rejected, accepted = holdout_results(place.gold)
+    assert (rejected.look, rejected.outcome, rejected.answers) == ("gold #1", "not_accepted", 120)
+    assert (accepted.look, accepted.outcome, accepted.metric) == ("gold #2", "accepted", "correctness")
+    assert accepted.candidate_loss == pytest.approx(expected_loss())
+    assert accepted.lower_by == pytest.approx(accepted.against_loss - accepted.candidate_loss)
+    assert accepted.low is not None
+    assert accepted.high is not None
+    assert 0 < accepted.low < accepted.lower_by < accepted.high
+    assert rejected.low is not None
+    assert rejected.low < 0
 
 
-def test_a_proof_beside_another_judge_is_told_against_that(place: Place) -> None:
-    skilled = place.drafted("SKILLED")
-    place.accept(skilled)
-    place.accept(skilled, claim=Claim.NOT_WORSE)
+def test_renewed_proof_is_reported_against_the_same_version(place: CalibrationSetup) -> None:
+    skilled_version = place.create_draft("SKILLED")
+    place.test_version(skilled_version)
+    place.test_version(skilled_version, claim=Claim.NOT_WORSE)
     retire(place.gold, by=None, reason="r")
-    again = holdout_results(place.gold)[1]
-    assert (again.against, again.lower_by, again.answers) == (f"judge: {skilled}", 0.0, 120)
+    renewed = holdout_results(place.gold)[1]
+    assert (renewed.against, renewed.lower_by, renewed.answers) == (f"judge: {skilled_version}", 0.0, 120)
 
 
-def test_nobody_looks_or_lets_it_grow_any_more(place: Place) -> None:
-    version = place.drafted("SKILLED")
+def test_retired_gold_set_refuses_tests_and_growth(place: CalibrationSetup) -> None:
+    version = place.create_draft("SKILLED")
     with pytest.raises(DomainError, match="reason_required"):
         retire(place.gold, by=None, reason=" ")
-    look = request_holdout_test(place.gold, place.judge, version, by=None)
+    holdout_test = request_holdout_test(place.gold, place.judge, version, by=None)
     with pytest.raises(DomainError, match="look_open"):
         retire(place.gold, by=None, reason="r")
-    assert place.accept(version).number == look.number
+    assert place.test_version(version).number == holdout_test.number
     retire(place.gold, by=None, reason="r")
     with pytest.raises(DomainError, match="gold_retired"):
         retire(place.gold, by=None, reason="r")
     with pytest.raises(DomainError, match="gold_retired"):
-        place.accept(place.drafted("LIKE IT"))
+        place.test_version(place.create_draft("LIKE IT"))
     with pytest.raises(DomainError, match="gold_retired"):
         grow(place.run, "gold", by=None)
 
 
-def test_command_page_and_rest_retire_and_tell(place: Place, tmp_path: Path) -> None:
-    place.accept(place.drafted("SKILLED"))
+def test_command_page_and_rest_retire_a_gold_set_and_show_results(place: CalibrationSetup, tmp_path: Path) -> None:
+    place.test_version(place.create_draft("SKILLED"))
     lead, viewer = Caller(Role.LEAD, place.run.project), Caller(Role.VIEWER, place.run.project)
     path = f"gold-sets/{place.gold.pk}"
     assert lead.get(f"{path}/hold-out/").status_code == 409
@@ -92,8 +94,8 @@ def test_command_page_and_rest_retire_and_tell(place: Place, tmp_path: Path) -> 
     assert "Take a look" not in browser.get(page).content.decode()
     assert lead.post(f"{path}/retire/", {"reason": "r"}).status_code == 409
     assert lead.get(f"{path}/").json()["retired"] is True
-    (told,) = lead.get(f"{path}/hold-out/").json()
-    assert (told["look"], told["answers"]) == ("gold #1", 120)
+    (holdout_result,) = lead.get(f"{path}/hold-out/").json()
+    assert (holdout_result["look"], holdout_result["answers"]) == ("gold #1", 120)
     assert viewer.get(f"{path}/hold-out/").status_code == 403
     out = StringIO()
     call_command("gold_set", "show", "gold", stdout=out)
@@ -107,12 +109,12 @@ def test_command_page_and_rest_retire_and_tell(place: Place, tmp_path: Path) -> 
         call_command("gold_set", "retire", "gold", "--reason", "again")
 
 
-def test_what_another_gold_set_still_locks_is_left_out(place: Place) -> None:
-    place.accept(place.drafted("LIKE IT"))
-    other = freeze(place.run, "other", by=None, seed=5)
+def test_answers_locked_by_another_gold_set_are_excluded(place: CalibrationSetup) -> None:
+    place.test_version(place.create_draft("LIKE IT"))
+    other_gold = freeze(place.run, "other", by=None, seed=5)
     retire(place.gold, by=None, reason="r")
-    held = set(place.gold.items.filter(split="hold_out").values_list("answer", flat=True))
-    locked = set(other.items.filter(split="hold_out").values_list("answer", flat=True))
-    assert holdout_results(place.gold)[0].answers == len(held - locked) < len(held)
-    retire(other, by=None, reason="r")
-    assert holdout_results(place.gold)[0].answers == len(held)
+    holdout_answers = set(place.gold.items.filter(split="hold_out").values_list("answer", flat=True))
+    locked = set(other_gold.items.filter(split="hold_out").values_list("answer", flat=True))
+    assert holdout_results(place.gold)[0].answers == len(holdout_answers - locked) < len(holdout_answers)
+    retire(other_gold, by=None, reason="r")
+    assert holdout_results(place.gold)[0].answers == len(holdout_answers)

@@ -1,5 +1,5 @@
-"""The whole path over real sockets, in the browser's forms and by commands: a judge whose bias a better prompt removes
-is accepted and licensed, one that has the examples by heart is refused."""
+"""End-to-end calibration over real sockets, by browser forms and by commands. A prompt that removes the judge's bias is
+accepted and licensed; one that memorised the examples is refused."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ from review.calibration.holdout_tests import advance_holdout_test
 from review.calibration.versions import freeze
 from review.models import GoldSet, HoldoutTest
 from tests.factories import make_user
-from tests.jobs import work
+from tests.jobs import work_on_job
 from tests.judge_server import JudgeServer
-from tests.judge_server.actions import Action, completion, fitting
-from tests.judge_server.received import Received
+from tests.judge_server.actions import Action, completion, valid_reply
+from tests.judge_server.received import ReceivedRequest
 from tests.pages.markup import compact
-from tests.review.calibration.labelled import FAMILY, rated_run, reworded
+from tests.review.calibration.labelled import FAMILY, rated_run, rubric_with_instruction
 
 pytestmark = pytest.mark.django_db
 
 
-def biased() -> Action:
-    """Two levels off, but for rubrics that say *SKILLED*, and for answers that the rubric quotes."""
+def biased_judge() -> Action:
+    """Two levels off, except for rubrics that say *SKILLED* and for answers quoted in the rubric."""
 
-    async def act(request: Received, http: web.Request) -> web.StreamResponse:
+    async def act(request: ReceivedRequest, http: web.Request) -> web.StreamResponse:
         if request.is_preflight:
-            return await fitting()(request, http)
+            return await valid_reply()(request, http)
         text = str(request.block["answer"])
-        found = re.search(r"Answer (\d+), worth (\d)\.", text)
-        assert found is not None
-        number, right = int(found[1]), int(found[2])
-        knows = "SKILLED" in request.text or found[0] in request.text.partition("Known:")[2].partition("BEGIN")[0]
+        match = re.search(r"Answer (\d+), worth (\d)\.", text)
+        assert match is not None
+        number, right = int(match[1]), int(match[2])
+        knows = "SKILLED" in request.text or match[0] in request.text.partition("Known:")[2].partition("BEGIN")[0]
         level = right if knows else max(1, min(5, right + (2 if number % 2 else -2)))
         names = list((request.schema or {}).get("properties", {}))
-        said = {name: {"reason": "read", "score": level} for name in names}
-        return web.json_response(completion(request, json.dumps(said), as_asked=True))
+        reply = {name: {"reason": "read", "score": level} for name in names}
+        return web.json_response(completion(request, json.dumps(reply), as_asked=True))
 
     return act
 
 
 @pytest.fixture
 def server() -> Iterator[JudgeServer]:
-    with JudgeServer() as running:
-        running.behave(biased())
-        yield running
+    with JudgeServer() as judge_server:
+        judge_server.behave(biased_judge())
+        yield judge_server
 
 
 @pytest.fixture
@@ -77,35 +77,36 @@ def judge(run: Run, server: JudgeServer) -> JudgeVersion:
 
 
 @pytest.mark.slow
-def test_a_lead_goes_from_a_disagreement_to_a_licensed_run(run: Run, judge: JudgeVersion) -> None:
+def test_lead_goes_from_a_disagreement_to_a_licensed_run(run: Run, judge: JudgeVersion) -> None:
     lead = Client()
     lead.force_login(make_user(Role.LEAD, run.project))
     lead.post(reverse("calibration-freeze"), {"run": run.pk, "name": "gold"})
     gold = GoldSet.objects.get()
-    at = reverse("calibration", args=[gold.pk])
-    here: dict[str, Any] = {"judge": judge.pk, "family": FAMILY}
-    lead.post(reverse("calibration-run", args=[gold.pk]), here)
+    url = reverse("calibration", args=[gold.pk])
+    form: dict[str, Any] = {"judge": judge.pk, "family": FAMILY}
+    lead.post(reverse("calibration-run", args=[gold.pk]), form)
     drain(Run.objects.latest("pk").pk, seconds=120)
-    before = lead.get(at, here).context["page"]
-    assert before.disagreements
+    page_before = lead.get(url, form).context["page"]
+    assert page_before.disagreements
     lead.post(
-        reverse("calibration-draft", args=[gold.pk]), here | {"text": rubric_yaml(reworded("SKILLED")), "note": "bias"}
+        reverse("calibration-draft", args=[gold.pk]),
+        form | {"text": rubric_yaml(rubric_with_instruction("SKILLED")), "note": "bias"},
     )
     version = RubricVersion.objects.get(note="bias")
-    here["rubric"] = version.pk
-    lead.post(reverse("calibration-run", args=[gold.pk]), here)
+    form["rubric"] = version.pk
+    lead.post(reverse("calibration-run", args=[gold.pk]), form)
     drain(Run.objects.latest("pk").pk, seconds=120)
-    after = lead.get(at, here).context["page"]
-    assert after.measures[0].loss < before.measures[0].loss
-    assert after.forecast[0].forecast.power > 0.9
-    lead.post(reverse("calibration-holdout-test", args=[gold.pk]), here)
+    page_after = lead.get(url, form).context["page"]
+    assert page_after.measures[0].loss < page_before.measures[0].loss
+    assert page_after.forecast[0].forecast.power > 0.9
+    lead.post(reverse("calibration-holdout-test", args=[gold.pk]), form)
     enqueue_due()
-    look = HoldoutTest.objects.get()
-    if not hasattr(look, "result"):  # no worker runs here
-        work(advance_holdout_test, look.pk)
-    assert "<b>accepted</b>" in compact(lead.get(at, here).content.decode())
-    (one,) = [one for one in run_approvals(_new_run(run, judge)) if one.metric == "correctness"]
-    assert (one.state, one.answers) == ("licensed", 120)
+    holdout_test = HoldoutTest.objects.get()
+    if not hasattr(holdout_test, "result"):  # no worker runs here
+        work_on_job(advance_holdout_test, holdout_test.pk)
+    assert "<b>accepted</b>" in compact(lead.get(url, form).content.decode())
+    (approval,) = [approval for approval in run_approvals(_new_run(run, judge)) if approval.metric == "correctness"]
+    assert (approval.state, approval.answers) == ("licensed", 120)
 
 
 def _new_run(run: Run, judge: JudgeVersion) -> Run:
@@ -113,17 +114,17 @@ def _new_run(run: Run, judge: JudgeVersion) -> Run:
 
 
 @pytest.mark.slow
-def test_commands_refuse_what_has_the_examples_by_heart_and_accept_what_reads(run: Run, judge: JudgeVersion) -> None:
+def test_commands_refuse_a_memorising_prompt_and_accept_a_skilled_one(run: Run, judge: JudgeVersion) -> None:
     gold = freeze(run, "gold", by=None)
-    known = gold.items.exclude(split="hold_out").values_list("answer__text", flat=True)
-    memory = draft(run.project, reworded("Known:\n" + "\n".join(known)), by=None)
-    skilled = draft(run.project, reworded("SKILLED"), by=None)
-    asked = ["--judge", "judge", "--gold", "gold"]
+    known_texts = gold.items.exclude(split="hold_out").values_list("answer__text", flat=True)
+    memory = draft(run.project, rubric_with_instruction("Known:\n" + "\n".join(known_texts)), by=None)
+    skilled_version = draft(run.project, rubric_with_instruction("SKILLED"), by=None)
+    options = ["--judge", "judge", "--gold", "gold"]
     out = StringIO()
-    with pytest.raises(SystemExit) as ended:
-        call_command("test_prompt", f"{FAMILY}@{memory.version}", *asked, stdout=out)
-    assert (ended.value.code, out.getvalue().splitlines()[0]) == (100, "not accepted")
+    with pytest.raises(SystemExit) as exit_info:
+        call_command("test_prompt", f"{FAMILY}@{memory.version}", *options, stdout=out)
+    assert (exit_info.value.code, out.getvalue().splitlines()[0]) == (100, "not accepted")
     out = StringIO()
-    call_command("test_prompt", f"{FAMILY}@{skilled.version}", *asked, stdout=out)
+    call_command("test_prompt", f"{FAMILY}@{skilled_version.version}", *options, stdout=out)
     assert out.getvalue().splitlines() == ["accepted", "look 2; 2 looks taken, 0.0167 of 0.05 left"]
-    assert version_statuses(rubric_scope(judge, FAMILY)).active == skilled
+    assert version_statuses(rubric_scope(judge, FAMILY)).active == skilled_version

@@ -1,4 +1,4 @@
-"""A run whose answers are rated, with a gold set over it, in which every label can be told from all others."""
+"""A rated run with a gold set, in which every label is recognisable."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ ANSWERS = 24
 
 
 class World:
-    """Answers scored by an imported judge and rated by two reviewers and by an imported expert, whose comments name the
-    answer, and a gold set over them."""
+    """Answers scored by an imported judge and rated by two reviewers and an imported expert whose comments name the
+    answer,
+    with a gold set over them."""
 
     def __init__(self) -> None:
         self.project: Project = make_project()
@@ -43,31 +44,31 @@ class World:
         for number, answer in enumerate(answer_rows(self.run)):
             score(self.run, answer, self.metric, 0.5 + number % 3 / 10, author="judge")
             for rater in raters:
-                given = rate(assignment_of(self.queue, answer, rater, self.run), self.metric, value_of(number))
-                assert given.comment == ""
+                rating = rate(assignment_of(self.queue, answer, rater, self.run), self.metric, value_of(number))
+                assert rating.comment == ""
             imported_rating(answer, self.metric, "expert", value_of(number), comment=comment_of(number))
         ImportedJudge.objects.create(run=self.run, metric=self.metric, author="judge")
         Run.objects.filter(pk=self.run.pk).update(state=Run.State.COMPLETED)
         self.run.refresh_from_db()
         self.gold: GoldSet = freeze(self.run, "gold", by=None)
-        held = set(self.gold.items.filter(split="hold_out").values_list("answer", flat=True))
-        self.locked = [n for n, answer in enumerate(answer_rows(self.run)) if answer.pk in held]
-        self.open = [n for n in range(ANSWERS) if n not in self.locked]
+        holdout_answers = set(self.gold.items.filter(split="hold_out").values_list("answer", flat=True))
+        self.locked = [n for n, answer in enumerate(answer_rows(self.run)) if answer.pk in holdout_answers]
+        self.unlocked = [n for n in range(ANSWERS) if n not in self.locked]
         self.answers = dict(enumerate(answer_rows(self.run)))
 
     def labels_in(self, body: str) -> set[int]:
-        """The answers whose label stands in a text, by comment or by value."""
+        """Numbers of the answers whose label appears in a text, by comment or value."""
         return {n for n in range(ANSWERS) if comment_of(n) in body or f"{value_of(n)}" in body}
 
     def change_locked_labels(self) -> None:
-        """Have all locked answers rated and decided otherwise."""
+        """Rate and decide all locked answers differently."""
         for number in self.locked:
             imported_rating(self.answers[number], self.metric, "expert", 1.0 - value_of(number), comment="otherwise")
             imported_rating(self.answers[number], self.metric, "third", 0.0, comment="otherwise")
             decide(self.answers[number], self.metric, 1.0, "adjudication")
 
     def tamper_with_locked_labels(self) -> None:
-        """Give the stored ratings of all locked answers other values and comments, and nothing else."""
+        """Change only the stored ratings and comments of all locked answers."""
         answers = [self.answers[number].pk for number in self.locked]
         with append_only.suspended():
             rows = Rating.objects.filter(answer__in=answers)

@@ -1,4 +1,4 @@
-"""The files that ``compare`` writes: Markdown, JUnit XML and JSON, with the gates' verdicts."""
+"""Files that ``compare`` writes: Markdown, JUnit XML and JSON, with gate verdicts."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def pair() -> tuple[Run, Run]:
     )
 
 
-def written(pair: tuple[Run, ...], path: Path, *arguments: str) -> tuple[str, int]:
-    """What stands in the file, and the exit code of the command."""
+def compare_to_file(pair: tuple[Run, ...], path: Path, *arguments: str) -> tuple[str, int]:
+    """Run ``compare`` and return the file's text and the exit code."""
     code = 0
     try:
         runs = [str(run.pk) for run in pair]
@@ -42,7 +42,7 @@ def written(pair: tuple[Run, ...], path: Path, *arguments: str) -> tuple[str, in
     return path.read_text(encoding="utf-8"), code
 
 
-def suites(text: str) -> dict[str, Element]:
+def parse_suites(text: str) -> dict[str, Element]:
     return {str(suite.get("name")): suite for suite in fromstring(text)}
 
 
@@ -55,31 +55,31 @@ def suites(text: str) -> dict[str, Element]:
         ("0.02", False, "failure", "⚠️", "undecided, not passed", 100),
     ],
 )
-def test_files_tell_the_gate_as_the_exit_code_does(
+def test_files_report_the_gate_verdict_of_the_exit_code(
     pair: tuple[Run, Run], tmp_path: Path, drop: str, allowed: bool, tag: str | None, sign: str, verdict: str, code: int
 ) -> None:
     options = ["--max-drop", drop, *(["--allow-undecided"] if allowed else [])]
-    text, ended = written(pair, tmp_path / "c.md", *options)
-    assert ended == code
+    text, exit_code = compare_to_file(pair, tmp_path / "c.md", *options)
+    assert exit_code == code
     assert text.startswith(f"**{sign} run {pair[1].pk}, gate on the judge-only score: {verdict}**")
     assert "-0.025 (-0.033 to -0.017)" in text
-    text, ended = written(pair, tmp_path / "c.xml", *options)
-    assert ended == code
-    found = suites(text)
-    assert list(found) == [f"run-{pair[0].pk}", f"gate-{pair[1].pk}"]
-    gate = found[f"gate-{pair[1].pk}"]
+    text, exit_code = compare_to_file(pair, tmp_path / "c.xml", *options)
+    assert exit_code == code
+    suites_by_name = parse_suites(text)
+    assert list(suites_by_name) == [f"run-{pair[0].pk}", f"gate-{pair[1].pk}"]
+    gate = suites_by_name[f"gate-{pair[1].pk}"]
     complete, drop_case = gate.findall("testcase")
     assert len(complete) == 0
     assert drop_case.get("name") == f"drop of at most {drop}0 against the baseline"
     assert [child.tag for child in drop_case] == ([tag] if tag else [])
     assert (gate.get("failures") == "1") is (code == 100)
-    said = str(gate.findtext("system-out"))
-    assert said.startswith(f"run {pair[1].pk}, gate on the judge-only score: {verdict}\n")
-    assert f"Run {pair[1].pk} is worse by 0.017 to 0.033 on questions like these." in said
+    message = str(gate.findtext("system-out"))
+    assert message.startswith(f"run {pair[1].pk}, gate on the judge-only score: {verdict}\n")
+    assert f"Run {pair[1].pk} is worse by 0.017 to 0.033 on questions like these." in message
 
 
-def test_markdown_has_scores_differences_and_no_markup_of_others(pair: tuple[Run, Run], tmp_path: Path) -> None:
-    text, code = written(pair, tmp_path / "c.md")
+def test_markdown_has_scores_and_differences_and_escapes_markup(pair: tuple[Run, Run], tmp_path: Path) -> None:
+    text, code = compare_to_file(pair, tmp_path / "c.md")
     assert code == 0
     assert text.startswith("### Comparison\n")
     assert f"| {pair[0].pk} |" in text
@@ -91,20 +91,20 @@ def test_markdown_has_scores_differences_and_no_markup_of_others(pair: tuple[Run
     assert not [markup for markup in ("<b>", "[x](", "@z") if markup in text]
 
 
-def test_without_a_gate_nothing_fails_whatever_a_run_lacks(pair: tuple[Run, Run], tmp_path: Path) -> None:
+def test_nothing_fails_without_a_gate_even_if_a_run_is_incomplete(pair: tuple[Run, Run], tmp_path: Path) -> None:
     Run.objects.filter(pk=pair[1].pk).update(state=Run.State.INCOMPLETE, reason="failed_share: correctness")
-    text, code = written(pair, tmp_path / "c.xml")
-    first, second = suites(text).values()
+    text, code = compare_to_file(pair, tmp_path / "c.xml")
+    first, second = parse_suites(text).values()
     assert code == 0
     assert (first.get("skipped"), second.get("skipped")) == ("0", "1")
-    assert {one.get("errors") for one in (first, second)} == {"0"}
-    text, code = written(pair, tmp_path / "c.xml", "--max-drop", "0.04")
+    assert {suite.get("errors") for suite in (first, second)} == {"0"}
+    text, code = compare_to_file(pair, tmp_path / "c.xml", "--max-drop", "0.04")
     assert code == 100
-    assert suites(text)[f"gate-{pair[1].pk}"].get("errors") == "1"
+    assert parse_suites(text)[f"gate-{pair[1].pk}"].get("errors") == "1"
 
 
-def test_a_run_alone_has_its_gate_and_the_json_file_is_what_is_printed(pair: tuple[Run, Run], tmp_path: Path) -> None:
-    text, code = written(pair[:1], tmp_path / "c.md", "--fail-under", "0.97")
+def test_single_run_has_its_gate_and_json_file_equals_stdout(pair: tuple[Run, Run], tmp_path: Path) -> None:
+    text, code = compare_to_file(pair[:1], tmp_path / "c.md", "--fail-under", "0.97")
     assert (text.splitlines()[0], code) == (f"**❌ run {pair[0].pk}, gate on the judge-only score: failed**", 100)
     out, path = StringIO(), tmp_path / "c.json"
     runs = [str(run.pk) for run in pair]
@@ -113,9 +113,9 @@ def test_a_run_alone_has_its_gate_and_the_json_file_is_what_is_printed(pair: tup
     assert json.loads(out.getvalue())["gates"][runs[1]]["verdict"] == "pass"
 
 
-def test_an_unknown_ending_is_wrong_usage_and_nothing_is_written(pair: tuple[Run, Run], tmp_path: Path) -> None:
+def test_unknown_file_suffix_is_a_usage_error_and_nothing_is_written(pair: tuple[Run, Run], tmp_path: Path) -> None:
     good = tmp_path / "c.md"
-    with pytest.raises(CommandError) as raised:
+    with pytest.raises(CommandError) as error_info:
         call_command("compare", str(pair[0].pk), "--output", str(good), "--output", str(tmp_path / "c.pdf"))
-    assert raised.value.returncode == 2
+    assert error_info.value.returncode == 2
     assert list(tmp_path.iterdir()) == []

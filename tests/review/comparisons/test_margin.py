@@ -1,4 +1,4 @@
-"""Equivalence: two runs are alike where the whole interval of their difference lies inside a stated margin."""
+"""Equivalence: runs are alike when the whole interval of their difference lies within a stated margin."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from review.reports.gate import GateRequest, gate_reasons, margin_text
 from review.statistics.paired_tests.gate import DifferenceVerdict, is_within_margin
 from tests.factories import make_user
 from tests.review.clients import Caller
-from tests.review.comparisons.test_difference import a_run, questions
+from tests.review.comparisons.test_difference import create_run, make_questions
 
 NAMES = {"run": "new", "baseline": "old"}
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "margin", "inside"),
+    ("low", "high", "margin", "is_within"),
     [
         (-0.02, 0.01, 0.03, True),
         (-0.03, 0.03, 0.03, True),  # the ends belong to the margin
@@ -38,21 +38,21 @@ NAMES = {"run": "new", "baseline": "old"}
         (-(0.1 + 0.2), 0.0, 0.3, True),  # in nine digits
     ],
 )
-def test_an_interval_lies_within_a_margin_as_a_whole(low: float, high: float, margin: float, inside: bool) -> None:
-    assert is_within_margin(low, high, margin) is inside
+def test_interval_lies_within_a_margin_as_a_whole(low: float, high: float, margin: float, is_within: bool) -> None:
+    assert is_within_margin(low, high, margin) is is_within
 
 
 @pytest.mark.parametrize(("margin", "text"), [(0.03, "0.03"), (0.005, "0.005"), (0.1, "0.1"), (1.0, "1")])
-def test_a_margin_is_written_with_the_digits_it_needs(margin: float, text: str) -> None:
+def test_margin_is_written_with_the_digits_it_needs(margin: float, text: str) -> None:
     assert margin_text(margin) == text
 
 
 @pytest.fixture
-def near() -> tuple[Run, Run]:
+def equivalent_pair() -> tuple[Run, Run]:
     """40 questions; correctness a level up and a level down by turns: mean 0, standard error sqrt(40 / (39 x 40)) =
     .160 of a level, t(39) = 2.0227, and a level is .05 of the score: -.0162 to .0162."""
-    asked = questions(40)
-    return a_run(asked, [4] * 40), a_run(asked, [5, 3] * 20)
+    question_set = make_questions(40)
+    return create_run(question_set, [4] * 40), create_run(question_set, [5, 3] * 20)
 
 
 @pytest.mark.django_db
@@ -60,59 +60,61 @@ def near() -> tuple[Run, Run]:
     ("margin", "verdict"),
     [(None, DifferenceVerdict.CANNOT_TELL), (0.016, DifferenceVerdict.CANNOT_TELL), (0.017, DifferenceVerdict.ALIKE)],
 )
-def test_runs_are_alike_within_a_margin_that_holds_the_interval(
-    near: tuple[Run, Run], margin: float | None, verdict: DifferenceVerdict
+def test_runs_are_alike_when_the_interval_lies_within_the_margin(
+    equivalent_pair: tuple[Run, Run], margin: float | None, verdict: DifferenceVerdict
 ) -> None:
-    (found,) = with_margin(compare(near), margin).differences
-    assert judge_only_verdict(found).verdict is verdict
-    assert judge_only_verdict(found).alike_within == (margin if verdict is DifferenceVerdict.ALIKE else None)
+    (difference,) = with_margin(compare(equivalent_pair), margin).differences
+    assert judge_only_verdict(difference).verdict is verdict
+    assert judge_only_verdict(difference).alike_within == (margin if verdict is DifferenceVerdict.ALIKE else None)
 
 
 @pytest.mark.django_db
-def test_alike_is_said_in_words_and_in_json(near: tuple[Run, Run]) -> None:
-    found = with_margin(compare(near), 0.03)
-    baseline, run = near
+def test_alike_runs_are_reported_in_text_and_json(equivalent_pair: tuple[Run, Run]) -> None:
+    comparison = with_margin(compare(equivalent_pair), 0.03)
+    baseline, run = equivalent_pair
     with override("en"):
-        (told, *_) = [said for said in sentences(found.differences[0]) if "alike" in said]
-    assert f"Run {run.pk} and Run {baseline.pk} are alike within 0.03 on questions like these" in told
-    assert "the difference lies between -0.016 and +0.016." in told
-    (one,) = comparison_json(found)["differences"]
-    assert one["margin"] == 0.03
-    assert one["verdict"]["judge_only"] == {"verdict": "alike", "alike_within": 0.03}
+        (alike_sentence, *_) = [sentence for sentence in sentences(comparison.differences[0]) if "alike" in sentence]
+    assert f"Run {run.pk} and Run {baseline.pk} are alike within 0.03 on questions like these" in alike_sentence
+    assert "the difference lies between -0.016 and +0.016." in alike_sentence
+    (row,) = comparison_json(comparison)["differences"]
+    assert row["margin"] == 0.03
+    assert row["verdict"]["judge_only"] == {"verdict": "alike", "alike_within": 0.03}
 
 
 @pytest.mark.django_db
-def test_a_run_that_is_better_by_less_than_the_margin_is_both() -> None:
+def test_run_better_by_less_than_the_margin_is_better_and_alike() -> None:
     # 18 x +1 and 2 x -2 of 40: .006 to .029 of the score (test_verdict.py)
-    asked = questions(40)
-    runs = a_run(asked, [4] * 40), a_run(asked, [5, 4] * 18 + [2, 4, 2, 4])
-    (found,) = with_margin(compare(runs), 0.03).differences
-    assert judge_only_verdict(found).to_dict() == {"verdict": "better", "alike_within": 0.03}
+    question_set = make_questions(40)
+    runs = create_run(question_set, [4] * 40), create_run(question_set, [5, 4] * 18 + [2, 4, 2, 4])
+    (difference,) = with_margin(compare(runs), 0.03).differences
+    assert judge_only_verdict(difference).to_dict() == {"verdict": "better", "alike_within": 0.03}
     with override("en"):
         assert any(
-            "is better by 0.006 to 0.029 on questions like these. The two are alike within 0.03." in said
-            for said in sentences(found)
+            "is better by 0.006 to 0.029 on questions like these. The two are alike within 0.03." in sentence
+            for sentence in sentences(difference)
         )
-        assert not any("alike" in said for said in sentences(with_margin(compare(runs), 0.02).differences[0]))
+        assert not any("alike" in sentence for sentence in sentences(with_margin(compare(runs), 0.02).differences[0]))
 
 
 @pytest.mark.django_db
-def test_the_command_and_rest_take_a_margin(near: tuple[Run, Run]) -> None:
+def test_command_and_rest_accept_a_margin(equivalent_pair: tuple[Run, Run]) -> None:
     out = StringIO()
-    call_command("compare", *(str(run.pk) for run in near), "--margin", "0.03", "--format", "json", stdout=out)
-    (one,) = json.loads(out.getvalue())["differences"]
-    assert one["verdict"]["judge_only"]["verdict"] == "alike"
+    call_command(
+        "compare", *(str(run.pk) for run in equivalent_pair), "--margin", "0.03", "--format", "json", stdout=out
+    )
+    (row,) = json.loads(out.getvalue())["differences"]
+    assert row["verdict"]["judge_only"]["verdict"] == "alike"
     with pytest.raises(CommandError, match=r"must lie between 0\.001 and 1"):
-        call_command("compare", *(str(run.pk) for run in near), "--margin", "-1", stdout=StringIO())
-    caller = Caller(make_user(Role.VIEWER, near[0].project))
-    path = f"runs/compare/?runs={near[0].pk},{near[1].pk}&margin="
+        call_command("compare", *(str(run.pk) for run in equivalent_pair), "--margin", "-1", stdout=StringIO())
+    caller = Caller(make_user(Role.VIEWER, equivalent_pair[0].project))
+    path = f"runs/compare/?runs={equivalent_pair[0].pk},{equivalent_pair[1].pk}&margin="
     assert caller.get(path + "0.03").json()["differences"][0]["verdict"]["judge_only"]["verdict"] == "alike"
     assert caller.get(path + "0").status_code == 400
 
 
 @pytest.mark.django_db
-def test_a_gate_says_where_run_and_baseline_are_alike(near: tuple[Run, Run]) -> None:
-    baseline, run = near
+def test_gate_reports_when_run_and_baseline_are_alike(equivalent_pair: tuple[Run, Run]) -> None:
+    baseline, run = equivalent_pair
     wide = run_gate(run, GateRequest(baseline=baseline, max_drop=0.05, margin=0.03))
     narrow = run_gate(run, GateRequest(baseline=baseline, max_drop=0.05, margin=0.01))
     assert wide is not None
@@ -125,30 +127,30 @@ def test_a_gate_says_where_run_and_baseline_are_alike(near: tuple[Run, Run]) -> 
 
 
 @pytest.mark.django_db
-def test_a_gate_with_a_margin_needs_a_baseline_and_a_drop(near: tuple[Run, Run]) -> None:
+def test_gate_with_a_margin_needs_a_baseline_and_a_drop(equivalent_pair: tuple[Run, Run]) -> None:
     with pytest.raises(DomainError, match="margin_needs_drop"):
         check_request(GateRequest(margin=0.03))
     with pytest.raises(DomainError, match="setting_range"):
-        GateRequest(baseline=near[0], max_drop=0.02, margin=0.0)
+        GateRequest(baseline=equivalent_pair[0], max_drop=0.02, margin=0.0)
 
 
 @pytest.mark.django_db
-def test_the_page_takes_a_margin_and_says_what_is_wrong_with_it(client: Client, near: tuple[Run, Run]) -> None:
-    client.force_login(make_user(Role.VIEWER, near[0].project))
-    address = f"/runs/compare/?runs={near[0].pk},{near[1].pk}"
+def test_page_accepts_a_margin_and_reports_invalid_ones(client: Client, equivalent_pair: tuple[Run, Run]) -> None:
+    client.force_login(make_user(Role.VIEWER, equivalent_pair[0].project))
+    address = f"/runs/compare/?runs={equivalent_pair[0].pk},{equivalent_pair[1].pk}"
     page = client.get(address + "&margin=0.03").content.decode()
     assert "are alike within 0.03 on questions like these" in page
     assert 'value="0.03"' in page
-    wrong = client.get(address + "&margin=many").content.decode()
-    assert "alike within" not in wrong
-    assert 'class="errors"' in wrong
+    error_page = client.get(address + "&margin=many").content.decode()
+    assert "alike within" not in error_page
+    assert 'class="errors"' in error_page
 
 
 @pytest.mark.django_db
-def test_what_to_do_with_runs_that_are_alike() -> None:
-    asked = questions(40)
-    runs = a_run(asked, [4] * 40), a_run(asked, [4] * 40)
-    (found,) = with_margin(compare(runs), 0.03).differences
-    assert judge_only_verdict(found).reason == "no_variation"  # nothing tells how far others would differ
+def test_alike_runs_get_advice() -> None:
+    question_set = make_questions(40)
+    runs = create_run(question_set, [4] * 40), create_run(question_set, [4] * 40)
+    (difference,) = with_margin(compare(runs), 0.03).differences
+    assert judge_only_verdict(difference).reason == "no_variation"  # nothing tells how far others would differ
     with override("en"):
-        assert "cost" not in next_sentence(found, NAMES)
+        assert "cost" not in next_sentence(difference, NAMES)

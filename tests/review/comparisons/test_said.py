@@ -1,4 +1,4 @@
-"""How p-values are said, and what a comparison without an overall score says."""
+"""Wording of p-values, and of comparisons without an overall score."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tests.factories import make_answer_set, make_question_set, make_scored_run
     ("value", "expected"),
     [(None, "–"), (0.0, "<0.001"), (0.00099, "<0.001"), (0.001, "0.001"), (0.0314, "0.031"), (1.0, "1.000")],
 )
-def test_no_p_value_is_nought(value: float | None, expected: str) -> None:
+def test_p_value_is_never_zero(value: float | None, expected: str) -> None:
     assert p_text(value) == expected
 
 
 @pytest.mark.django_db
-def test_runs_under_a_profile_without_an_overall_score_are_not_said_to_have_nothing_in_common() -> None:
+def test_runs_without_an_overall_score_are_still_compared_by_metric() -> None:
     questions = make_question_set(specs=4)
     runs = [make_scored_run(make_answer_set(questions), values=values) for values in ([1, 2, 3, 4], [3, 5, 4, 5])]
-    found = compare(runs)
-    assert found.differences[0].metrics[0].paired is not None
+    comparison = compare(runs)
+    assert comparison.differences[0].metrics[0].paired is not None
     with translation.override("en"):
-        assert sentences(found.differences[0]) == ["The profile has no overall score."]
+        assert sentences(comparison.differences[0]) == ["The profile has no overall score."]

@@ -1,4 +1,4 @@
-"""How good the questions of a set are."""
+"""Quality checks of a question set."""
 
 from __future__ import annotations
 
@@ -61,73 +61,73 @@ def passages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REGISTRY, feature.name, lambda: feature)
 
 
-def test_likeness_leaks_and_answers_that_disagree_are_found() -> None:
-    found = set_quality(_set())
-    assert [(pair.first.id, pair.second.id) for pair in found.duplicates] == [("q1", "q2")]
-    assert 0.7 <= found.duplicates[0].share < 1
-    assert [spec.id for spec, _ in found.leaks] == ["q3", "q4"]
-    assert [words for _, words in found.leaks][1] == "this passage"
-    assert ([spec.id for spec, _ in found.divergent_references], found.referenced) == (["q5"], 1)
-    assert found.difficulties == ()
+def test_duplicates_leaks_and_divergent_references_are_found() -> None:
+    quality = set_quality(_set())
+    assert [(pair.first.id, pair.second.id) for pair in quality.duplicates] == [("q1", "q2")]
+    assert 0.7 <= quality.duplicates[0].share < 1
+    assert [spec.id for spec, _ in quality.leaks] == ["q3", "q4"]
+    assert [words for _, words in quality.leaks][1] == "this passage"
+    assert ([spec.id for spec, _ in quality.divergent_references], quality.referenced) == (["q5"], 1)
+    assert quality.difficulties == ()
 
 
-def test_difficulty_counts_the_systems_that_get_a_question_right(settings: Any) -> None:
+def test_difficulty_counts_systems_that_answer_a_question_correctly(settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "django_q"  # no worker listens: the test drains
     questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in (1, 2, 3)])
-    right, wrong = ["The capital is city 1.", "city 2", "none"], ["no", "It is city 2.", "none"]
-    for texts in (right, wrong):
+    correct_texts, wrong_texts = ["The capital is city 1.", "city 2", "none"], ["no", "It is city 2.", "none"]
+    for texts in (correct_texts, wrong_texts):
         run = prepare_run(
             make_answer_set(questions, texts=texts), profile_row(questions.project, "graphrag"), judge=None
         )
         start(run)
         drain(run.pk, seconds=60)
-    found = set_quality(questions)
-    told = {one.question.id: (one.metric, one.solved_by, one.systems) for one in found.difficulties}
-    assert told == {"q1": ("keyword_hit", 1, 2), "q2": ("keyword_hit", 2, 2), "q3": ("keyword_hit", 0, 2)}
-    assert ([one.question.id for one in found.unsolved], [one.question.id for one in found.always_solved]) == (
+    quality = set_quality(questions)
+    solved = {row.question.id: (row.metric, row.solved_by, row.systems) for row in quality.difficulties}
+    assert solved == {"q1": ("keyword_hit", 1, 2), "q2": ("keyword_hit", 2, 2), "q3": ("keyword_hit", 0, 2)}
+    assert ([row.question.id for row in quality.unsolved], [row.question.id for row in quality.always_solved]) == (
         ["q3"],
         ["q2"],
     )
-    assert found.discriminating == 1
-    assert isinstance(found.unsolved[0], Difficulty)
+    assert quality.discriminating == 1
+    assert isinstance(quality.unsolved[0], Difficulty)
 
 
-def test_experts_tell_what_they_think_of_expected_answers() -> None:
+def test_experts_ratings_review_the_expected_answers() -> None:
     run = make_scored_run(make_answer_set(make_question_set(specs=4)))
-    people = [make_user(Role.REVIEWER, run.project) for _ in range(3)]
+    reviewers = [make_user(Role.REVIEWER, run.project) for _ in range(3)]
     correctness, faithfulness = (MetricDefinition.objects.get(name=name) for name in ("correctness", "faithfulness"))
-    queue = queue_for(run, [correctness, faithfulness], people)
-    given = {1: (5, 5, 4), 2: (1, 5, 2), 3: (2,), 4: ()}  # by question
-    for answer, values in zip(answer_rows(run), given.values(), strict=True):
-        for person, value in zip(people, values, strict=False):
+    queue = queue_for(run, [correctness, faithfulness], reviewers)
+    values_by_question = {1: (5, 5, 4), 2: (1, 5, 2), 3: (2,), 4: ()}  # by question
+    for answer, values in zip(answer_rows(run), values_by_question.values(), strict=True):
+        for person, value in zip(reviewers, values, strict=False):
             rate(assignment_of(queue, answer, person, run), correctness, value)
             rate(assignment_of(queue, answer, person, run), faithfulness, 1)  # which knows no expected answer
     first, second, third, fourth = answer_rows(run)
-    rate(assignment_of(queue, first, people[0], run), correctness, 3, phase="final", reason_code="reference_wrong")
+    rate(assignment_of(queue, first, reviewers[0], run), correctness, 3, phase="final", reason_code="reference_wrong")
     for answer, upheld in ((first, False), (second, True), (third, None), (fourth, None)):
         event = ItemEvent.objects.create(
-            assignment=assignment_of(queue, answer, people[1], run), verb="flag", kind="bad_reference"
+            assignment=assignment_of(queue, answer, reviewers[1], run), verb="flag", kind="bad_reference"
         )
         if upheld is not None:
-            EventRuling.objects.create(event=event, seq=1, upheld=upheld, reason="seen", by=people[2])
-    found = set_quality(run.answer_set.question_set).reference_review
-    told = {one.question.id: (one.rejections, one.experts, one.upheld) for one in found.doubted}
-    assert told == {"q2": (1, 3, True), "q1": (1, 3, False), "q3": (1, 2, False), "q4": (1, 1, False)}
-    assert found.doubted[0].question.id == "q2"
-    assert found.rated == 4
-    (agreed,) = found.agreements
+            EventRuling.objects.create(event=event, seq=1, upheld=upheld, reason="seen", by=reviewers[2])
+    review = set_quality(run.answer_set.question_set).reference_review
+    doubts = {row.question.id: (row.rejections, row.experts, row.upheld) for row in review.doubted}
+    assert doubts == {"q2": (1, 3, True), "q1": (1, 3, False), "q3": (1, 2, False), "q4": (1, 1, False)}
+    assert review.doubted[0].question.id == "q2"
+    assert review.rated == 4
+    (agreed,) = review.agreements
     assert (agreed.title["en"], agreed.answers, agreed.statistic) == ("Correctness", 2, "cohen_kappa_quadratic")
     pairs = ([5, 1], [5, 5]), ([5, 1], [4, 2]), ([5, 5], [4, 2])  # each two of the three, over both answers
     kappas = [compare(*pair, correctness.read_scale()).to_dict()["cohen_kappa_quadratic"] for pair in pairs]
     assert agreed.value == pytest.approx(sum(kappa or 0 for kappa in kappas) / 3)
-    assert [(question.id, gap) for question, gap in found.expert_gaps] == [("q2", 1.0)]
+    assert [(question.id, gap) for question, gap in review.expert_gaps] == [("q2", 1.0)]
     page = browser(Role.VIEWER, run.project).get(reverse("set-quality", args=[run.answer_set.question_set_id]))
-    said = " ".join(page.content.decode().split())
-    assert "for 4 questions, and call that of 4 wrong" in said
-    assert "upheld" in said
+    text = " ".join(page.content.decode().split())
+    assert "for 4 questions, and call that of 4 wrong" in text
+    assert "upheld" in text
 
 
-def test_the_page_tells_it() -> None:
+def test_page_shows_leaks_and_missing_difficulty() -> None:
     questions = _set()
     page = browser(Role.VIEWER, questions.project).get(reverse("set-quality", args=[questions.pk])).content.decode()
     assert "this passage" in page

@@ -1,4 +1,4 @@
-"""Which first ratings make an item a lead's matter, by the scale they are given on."""
+"""First ratings that make an item an adjudication case, by rating scale."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ pytestmark = pytest.mark.django_db
 CLASSES = "class right|wrong|silent"
 
 
-def rated(scale: str, said: list[float | str | None], *, adjudicate_from: float = 2) -> ReviewItem:
-    """An item of which so many people have said so; ``None`` cannot judge."""
+def rated_item(scale: str, values: list[float | str | None], *, adjudicate_from: float = 2) -> ReviewItem:
+    """Create an item with one rating per value; ``None`` means cannot judge."""
     run, row = run_over(answers_to(["a"]), judged=False), metric("own_measure", scale)
-    people = [make_user() for _ in said]
-    queue = queue_for(run, [row], people, adjudicate_from=adjudicate_from)
-    for person, value in zip(people, said, strict=True):
+    raters = [make_user() for _ in values]
+    queue = queue_for(run, [row], raters, adjudicate_from=adjudicate_from)
+    for person, value in zip(raters, values, strict=True):
         rate(assignment_of(queue, answer_rows(run)[0], person, run), row, value)
     return ReviewItem.objects.get(queue=queue)
 
 
-def why(item: ReviewItem) -> tuple[CaseReason, ...]:
-    """What the item is listed for; nothing where it is not."""
+def case_reasons(item: ReviewItem) -> tuple[CaseReason, ...]:
+    """Return the reasons for which the item is a case; empty if it is none."""
     return next((case.why for case in open_cases(item.queue.items.all())), ())
 
 
 @pytest.mark.parametrize(
-    ("scale", "said", "expected"),
+    ("scale", "values", "expected"),
     [
         ("levels 1..5", [2, 4], (CaseReason.DIFFERENCE,)),
         ("levels 1..5", [3, 4], ()),
@@ -45,17 +45,19 @@ def why(item: ReviewItem) -> tuple[CaseReason, ...]:
         (CLASSES, ["right", None], ()),
     ],
 )
-def test_first_ratings_apart(scale: str, said: list[float | str | None], expected: tuple[CaseReason, ...]) -> None:
-    assert why(rated(scale, said)) == expected
+def test_distant_first_ratings_make_a_case(
+    scale: str, values: list[float | str | None], expected: tuple[CaseReason, ...]
+) -> None:
+    assert case_reasons(rated_item(scale, values)) == expected
 
 
-@pytest.mark.parametrize(("scale", "said"), [("yes_no", [1, 0]), (CLASSES, ["right", "wrong"])])
-def test_an_even_split_goes_to_a_lead_whatever_the_queues_setting(scale: str, said: list[float | str | None]) -> None:
-    assert why(rated(scale, said, adjudicate_from=0)) == (CaseReason.TIE,)
+@pytest.mark.parametrize(("scale", "values"), [("yes_no", [1, 0]), (CLASSES, ["right", "wrong"])])
+def test_even_split_is_a_case_whatever_the_queue_setting(scale: str, values: list[float | str | None]) -> None:
+    assert case_reasons(rated_item(scale, values, adjudicate_from=0)) == (CaseReason.TIE,)
 
 
-def test_what_was_adjudicated_is_apart_no_longer() -> None:
-    item = rated("levels 1..5", [1, 5])
+def test_adjudicated_item_has_no_distance() -> None:
+    item = rated_item("levels 1..5", [1, 5])
     row = item.queue.metrics.get().metric
     assert load_case(item).max_distance == 4
     decide(item.answer, row, 3, "adjudication")
@@ -64,13 +66,13 @@ def test_what_was_adjudicated_is_apart_no_longer() -> None:
     assert load_case(item).max_distance == 4
 
 
-def test_an_item_that_was_withdrawn_waits_for_nobody() -> None:
-    item = rated("levels 1..5", [1, 5])
+def test_withdrawn_item_is_not_a_case() -> None:
+    item = rated_item("levels 1..5", [1, 5])
     ReviewItem.objects.update(state=ReviewItem.State.WITHDRAWN)
-    assert why(item) == ()
+    assert case_reasons(item) == ()
 
 
-def test_by_rest_open_cases_come_in_pages_newest_first_and_only_to_who_leads() -> None:
+def test_rest_lists_open_cases_newest_first_for_leads() -> None:
     run, row = run_over(answers_to(["a", "b", "c"]), judged=False), metric("own_measure", "levels 1..5")
     people = [make_user(), make_user()]
     queue = queue_for(run, [row], people, adjudicate_from=2)
@@ -80,12 +82,12 @@ def test_by_rest_open_cases_come_in_pages_newest_first_and_only_to_who_leads() -
     items = list(queue.items.order_by("pk"))
     decide(items[1].answer, row, 3, "adjudication")
     lead = Caller(Role.LEAD, queue.project)
-    found, address = [], "adjudication/?page_size=1"
+    item_ids, address = [], "adjudication/?page_size=1"
     while address:
         page = lead.get(address).json()
-        found += [one["item"] for one in page["results"]]
+        item_ids += [case_row["item"] for case_row in page["results"]]
         address = (page["next"] or "").partition(API)[2]
-    assert found == [items[2].pk, items[0].pk]
+    assert item_ids == [items[2].pk, items[0].pk]
     assert lead.get("adjudication/", cursor="x").status_code == 400
     for role in (Role.REVIEWER, Role.EVALUATOR, None):
         assert Caller(role, queue.project).get("adjudication/").json()["results"] == []

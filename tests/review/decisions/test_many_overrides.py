@@ -1,4 +1,4 @@
-"""One decision about many answers: who may, how many it changes, and that each can be taken back by itself."""
+"""Bulk overrides: permissions, number of changes, and reverting single answers."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def value_of(run: Run, answer: int, metric: MetricDefinition) -> float | None:
     return effective_values(run, [answer]).values[metric.pk][answer].value
 
 
-def test_a_lead_decides_many_with_one_reason_each_in_its_own_history(
+def test_lead_overrides_many_answers_with_one_reason_and_own_histories(
     run: Run, metric: MetricDefinition, lead: User
 ) -> None:
     answers = ids(run)
-    done = override_many(run, metric, answers[:4], value=2, reason=" All lack a source. ", by=lead)
-    assert (done.answers, done.same) == (tuple(answers[:4]), 0)
-    assert [value_of(run, one, metric) for one in answers] == [2, 2, 2, 2, 5, 1]
+    result = override_many(run, metric, answers[:4], value=2, reason=" All lack a source. ", by=lead)
+    assert (result.answers, result.same) == (tuple(answers[:4]), 0)
+    assert [value_of(run, answer, metric) for answer in answers] == [2, 2, 2, 2, 5, 1]
     rows = Override.objects.order_by("answer")
     assert {(row.reason, row.by, row.kind) for row in rows} == {("All lack a source.", lead, "override")}
     event = AuditEvent.objects.get(verb="scores_overridden")
@@ -62,82 +62,82 @@ def test_a_lead_decides_many_with_one_reason_each_in_its_own_history(
     assert (last.kind, last.who, last.value) == ("override", lead.username, 2)
 
 
-def test_each_of_many_is_reverted_by_itself(run: Run, metric: MetricDefinition, lead: User) -> None:
+def test_each_bulk_override_is_reverted_separately(run: Run, metric: MetricDefinition, lead: User) -> None:
     first, second, *_ = ids(run)
     override_many(run, metric, [first, second], value=2, reason="x", by=lead)
     revert(run.answer_set.answers.get(pk=first), metric, reason="not this one", by=lead)
-    assert [value_of(run, one, metric) for one in (first, second)] == [1, 2]
+    assert [value_of(run, answer, metric) for answer in (first, second)] == [1, 2]
     assert Override.objects.filter(answer=first).count() == 2
 
 
-def test_what_stands_like_this_already_gets_no_second_row(run: Run, metric: MetricDefinition, lead: User) -> None:
+def test_answers_with_an_equal_override_get_no_second_row(run: Run, metric: MetricDefinition, lead: User) -> None:
     answers = ids(run)
     override(run.answer_set.answers.get(pk=answers[0]), metric, value=2, reason="x", by=lead)
     override(run.answer_set.answers.get(pk=answers[1]), metric, value=4, reason="x", by=lead)
-    found = preview_overrides(run, metric, answers, value=2, by=lead)
-    assert (len(found.answers), found.same) == (5, 1)
+    preview = preview_overrides(run, metric, answers, value=2, by=lead)
+    assert (len(preview.answers), preview.same) == (5, 1)
     override_many(run, metric, answers, value=2, reason="y", by=lead)
     assert Override.objects.filter(answer=answers[0]).count() == 1
     assert Override.objects.get(answer=answers[1], seq=2).value == 2
 
 
-def test_an_assigned_expert_decides_only_what_they_rated_and_no_adjudication(
+def test_assigned_expert_overrides_only_rated_and_unadjudicated_answers(
     run: Run, metric: MetricDefinition, lead: User
 ) -> None:
     expert = make_user("reviewer", run.project)
     queue = make_queue(run, [expert], metrics=["correctness"])
-    mine = []
+    rated_ids = []
     for _ in range(2):
-        held = next_assignment(queue, expert)
-        assert held
-        Assignment.objects.filter(pk=held.pk).update(state="finished", submitted_at=timezone.now())
-        mine.append(held.item.answer_id)
+        assignment = next_assignment(queue, expert)
+        assert assignment
+        Assignment.objects.filter(pk=assignment.pk).update(state="finished", submitted_at=timezone.now())
+        rated_ids.append(assignment.item.answer_id)
     Override.objects.create(
-        answer_id=mine[0], metric=metric, seq=1, kind="adjudication", value=3, reason="settled", by=lead
+        answer_id=rated_ids[0], metric=metric, seq=1, kind="adjudication", value=3, reason="settled", by=lead
     )
-    found = override_many(run, metric, ids(run), value=5, reason="seen", by=expert)
-    assert (found.answers, found.adjudicated, found.forbidden) == ((mine[1],), 1, 4)
+    result = override_many(run, metric, ids(run), value=5, reason="seen", by=expert)
+    assert (result.answers, result.adjudicated, result.forbidden) == ((rated_ids[1],), 1, 4)
 
 
 @pytest.mark.parametrize("role", ["viewer", "evaluator", "reviewer"])
-def test_others_decide_nothing(run: Run, metric: MetricDefinition, role: str) -> None:
+def test_other_roles_cannot_override(run: Run, metric: MetricDefinition, role: str) -> None:
     with pytest.raises(PermissionDenied):
         override_many(run, metric, ids(run), value=5, reason="x", by=make_user(role, run.project))
     assert not Override.objects.exists()
 
 
-def test_other_runs_answers_are_not_touched(run: Run, metric: MetricDefinition, lead: User) -> None:
-    other = make_scored_run(metrics=["correctness"])
-    with pytest.raises(DomainError) as refused:
-        override_many(run, metric, ids(other), value=5, reason="x", by=lead)
-    assert refused.value.code == "no_answers_chosen"
+def test_answers_of_other_runs_are_not_changed(run: Run, metric: MetricDefinition, lead: User) -> None:
+    other_run = make_scored_run(metrics=["correctness"])
+    with pytest.raises(DomainError) as error_info:
+        override_many(run, metric, ids(other_run), value=5, reason="x", by=lead)
+    assert error_info.value.code == "no_answers_chosen"
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("changes", "code"),
     [({"value": 9}, "off_scale"), ({}, "one_value"), ({"value": 3, "reason": " "}, "reason_required")],
 )
-def test_a_bad_decision_changes_nothing(
-    run: Run, metric: MetricDefinition, lead: User, given: dict[str, Any], code: str
+def test_invalid_override_changes_nothing(
+    run: Run, metric: MetricDefinition, lead: User, changes: dict[str, Any], code: str
 ) -> None:
-    with pytest.raises(DomainError) as refused:
-        override_many(run, metric, ids(run), by=lead, **({"reason": "x"} | given))
-    assert refused.value.code == code
+    with pytest.raises(DomainError) as error_info:
+        override_many(run, metric, ids(run), by=lead, **({"reason": "x"} | changes))
+    assert error_info.value.code == code
     assert not Override.objects.exists()
 
 
-def test_answers_are_selected_by_value_source_category_and_words(run: Run) -> None:
-    def numbers(**wanted: Any) -> list[str]:
+def test_answers_are_filtered_by_value_source_category_and_text(run: Run) -> None:
+    def question_ids(**filters: Any) -> list[str]:
         return [
-            one.answer.question_id for one in select_answers(run, AnswerFilter(metric="correctness", **wanted)).rows
+            row.answer.question_id for row in select_answers(run, AnswerFilter(metric="correctness", **filters)).rows
         ]
 
-    assert numbers() == ["q1", "q2", "q3", "q4", "q5", "q6"]
-    assert numbers(high=2) == ["q1", "q2", "q6"]
-    assert numbers(low=2, high=3) == ["q2", "q3"]
-    assert numbers(category="negative") == ["q2", "q5"]
-    assert numbers(words="COUNTRY 4") == ["q4"]
-    assert numbers(source="override") == []
+    assert question_ids() == ["q1", "q2", "q3", "q4", "q5", "q6"]
+    assert question_ids(high=2) == ["q1", "q2", "q6"]
+    assert question_ids(low=2, high=3) == ["q2", "q3"]
+    assert question_ids(category="negative") == ["q2", "q5"]
+    assert question_ids(words="COUNTRY 4") == ["q4"]
+    assert question_ids(source="override") == []
 
 
 def client_of(user: User) -> Client:
@@ -146,19 +146,19 @@ def client_of(user: User) -> Client:
     return client
 
 
-def test_the_page_shows_how_many_before_it_counts(run: Run, metric: MetricDefinition, lead: User) -> None:
+def test_page_shows_the_number_of_changes_before_confirmation(run: Run, metric: MetricDefinition, lead: User) -> None:
     client, address = client_of(lead), reverse("run-override", args=[run.pk])
     form = {"metric": "correctness", "high": "2", "value:correctness": "3", "reason": "too strict"}
     page = client.post(address, form)
     assert '<span class="big">3</span>' in page.content.decode()
     assert not Override.objects.exists()
     mark = page.content.decode().partition('name="mark" value="')[2].partition('"')[0]
-    done = client.post(address, form | {"mark": mark, "confirm": "1"}, follow=True)
-    assert "Your value counts for 3 answers." in done.content.decode()
+    response = client.post(address, form | {"mark": mark, "confirm": "1"}, follow=True)
+    assert "Your value counts for 3 answers." in response.content.decode()
     assert Override.objects.count() == 3
 
 
-def test_a_selection_that_changed_meanwhile_is_looked_at_again(run: Run, metric: MetricDefinition, lead: User) -> None:
+def test_changed_selection_needs_another_confirmation(run: Run, metric: MetricDefinition, lead: User) -> None:
     client, address = client_of(lead), reverse("run-override", args=[run.pk])
     form = {"metric": "correctness", "high": "2", "value:correctness": "3", "reason": "too strict"}
     mark = client.post(address, form).content.decode().partition('name="mark" value="')[2].partition('"')[0]
@@ -169,7 +169,7 @@ def test_a_selection_that_changed_meanwhile_is_looked_at_again(run: Run, metric:
     assert Override.objects.count() == 1
 
 
-def test_ticked_answers_alone_are_decided(run: Run, lead: User) -> None:
+def test_only_ticked_answers_are_overridden(run: Run, lead: User) -> None:
     client, address = client_of(lead), reverse("run-override", args=[run.pk])
     form = {"metric": "correctness", "value:correctness": "3", "reason": "x", "answers": [str(ids(run)[0])]}
     page = client.post(address, form).content.decode()
@@ -178,14 +178,14 @@ def test_ticked_answers_alone_are_decided(run: Run, lead: User) -> None:
     assert list(Override.objects.values_list("answer", flat=True)) == [ids(run)[0]]
 
 
-def test_looking_at_the_list_is_recorded_for_who_still_has_to_rate(run: Run, lead: User) -> None:
+def test_viewing_the_list_is_recorded_as_exposure_of_pending_reviewers(run: Run, lead: User) -> None:
     make_queue(run, [lead], metrics=["correctness"])
     page = client_of(lead).get(reverse("run-answers", args=[run.pk]), {"metric": "correctness", "high": "2"})
     assert "3 answers match" in page.content.decode()
     assert Exposure.objects.filter(user=lead).count() == 3
 
 
-def test_rest_decides_many_after_a_dry_run(run: Run, lead: User) -> None:
+def test_rest_overrides_many_answers_after_a_dry_run(run: Run, lead: User) -> None:
     caller, path = Caller(lead), f"runs/{run.pk}/override/"
     body = {"metric": "correctness", "answers": ids(run), "value": 3, "reason": "x"}
     assert len(caller.post(path, body | {"dry_run": True}).json()["answers"]) == 6

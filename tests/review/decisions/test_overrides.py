@@ -1,4 +1,4 @@
-"""Overrides: who may, with which reason, what stands, and the history that tells it all (R5)."""
+"""Overrides: permissions, reasons, the effective value and the answer history."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def run() -> Run:
 
 @pytest.fixture
 def answer(run: Run) -> Answer:
-    found = run.answer_set.answers.order_by("pk").first()
-    assert found
-    return found
+    first_answer = run.answer_set.answers.order_by("pk").first()
+    assert first_answer
+    return first_answer
 
 
 @pytest.fixture
@@ -43,86 +43,88 @@ def metric(run: Run) -> MetricDefinition:
     return MetricDefinition.objects.get(name="correctness")
 
 
-def expert(run: Run) -> tuple[User, Answer, Answer]:
-    """A reviewer, an answer they rated, and one they have in hand."""
+def make_expert(run: Run) -> tuple[User, Answer, Answer]:
+    """Create a reviewer with one rated answer and one open assignment."""
     queue = make_queue(run, metrics=["correctness"], reveal="never")
     person = queue.members.get().reviewer
-    held = next_assignment(queue, person)
-    assert held
-    submit(held, {"correctness": RatingInput(2)}, idempotency_key="k", by=person)
-    other = next_assignment(queue, person)
-    assert other
-    return person, held.item.answer, other.item.answer
+    assignment = next_assignment(queue, person)
+    assert assignment
+    submit(assignment, {"correctness": RatingInput(2)}, idempotency_key="k", by=person)
+    next_item = next_assignment(queue, person)
+    assert next_item
+    return person, assignment.item.answer, next_item.item.answer
 
 
-def test_a_lead_overrides_any_score_with_a_reason(answer: Answer, metric: MetricDefinition, lead: User) -> None:
-    made = override(answer, metric, value=2, reason="  The second fact is wrong. ", by=lead)
-    assert (made.seq, made.value, made.reason, made.by) == (1, 2, "The second fact is wrong.", lead)
+def test_lead_overrides_any_score_with_a_reason(answer: Answer, metric: MetricDefinition, lead: User) -> None:
+    decision = override(answer, metric, value=2, reason="  The second fact is wrong. ", by=lead)
+    assert (decision.seq, decision.value, decision.reason, decision.by) == (1, 2, "The second fact is wrong.", lead)
     assert AuditEvent.objects.filter(verb="score_override", actor=lead, object_id=str(answer.pk)).exists()
 
 
 def test_rule_metrics_can_be_overridden_too(answer: Answer, lead: User) -> None:
-    made = override(answer, find_metric(answer, "keyword_coverage"), value=0.5, reason="A synonym was used.", by=lead)
-    assert (made.metric.name, made.value) == ("keyword_coverage", 0.5)
+    decision = override(
+        answer, find_metric(answer, "keyword_coverage"), value=0.5, reason="A synonym was used.", by=lead
+    )
+    assert (decision.metric.name, decision.value) == ("keyword_coverage", 0.5)
 
 
 @pytest.mark.parametrize(("text", "code"), [("", "reason_required"), (" \n", "reason_required")])
-def test_a_reason_is_required(answer: Answer, metric: MetricDefinition, lead: User, text: str, code: str) -> None:
-    with pytest.raises(DomainError) as refused:
+def test_reason_is_required(answer: Answer, metric: MetricDefinition, lead: User, text: str, code: str) -> None:
+    with pytest.raises(DomainError) as error_info:
         override(answer, metric, value=2, reason=text, by=lead)
-    assert refused.value.code == code
+    assert error_info.value.code == code
 
 
-def test_a_reason_of_ten_thousand_characters_is_kept_and_a_longer_one_refused(
+def test_reason_of_ten_thousand_characters_is_stored_and_a_longer_one_refused(
     answer: Answer, metric: MetricDefinition, lead: User
 ) -> None:
     assert len(override(answer, metric, value=2, reason="x" * 10_000, by=lead).reason) == 10_000
-    with pytest.raises(DomainError) as refused:
+    with pytest.raises(DomainError) as error_info:
         override(answer, metric, value=2, reason="x" * 10_001, by=lead)
-    assert (refused.value.code, refused.value.params) == ("reason_too_long", {"length": 10_001, "limit": 10_000})
+    assert (error_info.value.code, error_info.value.params) == ("reason_too_long", {"length": 10_001, "limit": 10_000})
     assert Override.objects.count() == 1
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("changes", "code"),
     [({"value": 7}, "off_scale"), ({"label": "good"}, "off_scale"), ({}, "one_value")],
 )
-def test_the_value_lies_on_the_scale(
-    answer: Answer, metric: MetricDefinition, lead: User, given: dict[str, float | str], code: str
+def test_value_must_lie_on_the_scale(
+    answer: Answer, metric: MetricDefinition, lead: User, changes: dict[str, float | str], code: str
 ) -> None:
-    with pytest.raises(DomainError) as refused:
-        override(answer, metric, reason="why", by=lead, **given)
-    assert refused.value.code == code
+    with pytest.raises(DomainError) as error_info:
+        override(answer, metric, reason="why", by=lead, **changes)
+    assert error_info.value.code == code
 
 
 @pytest.mark.parametrize("role", ["viewer", "reviewer", "evaluator"])
-def test_others_do_not_override(answer: Answer, metric: MetricDefinition, run: Run, role: str) -> None:
+def test_other_roles_cannot_override(answer: Answer, metric: MetricDefinition, run: Run, role: str) -> None:
     with pytest.raises(PermissionDenied):
         override(answer, metric, value=2, reason="why", by=make_user(role, run.project))
     assert not Override.objects.exists()
 
 
-def test_an_assigned_expert_overrides_the_answers_they_rated_alone(run: Run, metric: MetricDefinition) -> None:
-    person, rated, other = expert(run)
-    assert override(rated, metric, value=3, reason="On reflection.", by=person)
+def test_assigned_expert_overrides_only_answers_they_rated(run: Run, metric: MetricDefinition) -> None:
+    person, rated_answer, open_answer = make_expert(run)
+    assert override(rated_answer, metric, value=3, reason="On reflection.", by=person)
     with pytest.raises(PermissionDenied):
-        override(other, metric, value=3, reason="On reflection.", by=person)
+        override(open_answer, metric, value=3, reason="On reflection.", by=person)
 
 
-def test_after_an_adjudication_only_a_lead_overrides(run: Run, metric: MetricDefinition, lead: User) -> None:
-    person, rated, _ = expert(run)
+def test_only_a_lead_overrides_after_an_adjudication(run: Run, metric: MetricDefinition, lead: User) -> None:
+    person, rated_answer, _ = make_expert(run)
     Override.objects.create(
-        answer=rated, metric=metric, seq=1, kind="adjudication", value=4, reason="Decided.", by=lead
+        answer=rated_answer, metric=metric, seq=1, kind="adjudication", value=4, reason="Decided.", by=lead
     )
-    with pytest.raises(DomainError) as refused:
-        override(rated, metric, value=3, reason="No.", by=person)
-    assert refused.value.code == "adjudicated"
+    with pytest.raises(DomainError) as error_info:
+        override(rated_answer, metric, value=3, reason="No.", by=person)
+    assert error_info.value.code == "adjudicated"
     with pytest.raises(DomainError):
-        revert(rated, metric, reason="No.", by=person)
-    assert override(rated, metric, value=3, reason="New evidence.", by=lead).seq == 2
+        revert(rated_answer, metric, reason="No.", by=person)
+    assert override(rated_answer, metric, value=3, reason="New evidence.", by=lead).seq == 2
 
 
-def test_reverting_is_a_new_row_and_what_stood_before_stands_again(
+def test_reverting_adds_a_row_and_restores_the_previous_value(
     answer: Answer, metric: MetricDefinition, lead: User
 ) -> None:
     first = override(answer, metric, value=2, reason="one", by=lead)
@@ -133,36 +135,36 @@ def test_reverting_is_a_new_row_and_what_stood_before_stands_again(
     assert standing_decision(rows.all()) == first
     revert(answer, metric, reason="so was one", by=lead)
     assert standing_decision(rows.all()) is None
-    with pytest.raises(DomainError) as refused:
+    with pytest.raises(DomainError) as error_info:
         revert(answer, metric, reason="again", by=lead)
-    assert refused.value.code == "nothing_to_revert"
+    assert error_info.value.code == "nothing_to_revert"
     assert list(rows.values_list("kind", flat=True)) == ["override", "override", "revert", "revert"]
 
 
-def test_an_override_never_changes(answer: Answer, metric: MetricDefinition, lead: User) -> None:
+def test_overrides_are_append_only(answer: Answer, metric: MetricDefinition, lead: User) -> None:
     override(answer, metric, value=2, reason="why", by=lead)
     with pytest.raises(DatabaseError), transaction.atomic():
         Override.objects.update(value=5)
 
 
-def test_an_unknown_metric_is_named(answer: Answer) -> None:
+def test_unknown_metric_is_named_in_the_error(answer: Answer) -> None:
     with pytest.raises(UnknownName, match="did you mean correctness"):
         find_metric(answer, "corectness")
 
 
-def test_the_history_tells_who_said_what_in_the_order_of_time(run: Run, metric: MetricDefinition, lead: User) -> None:
+def test_history_lists_all_values_and_authors_in_time_order(run: Run, metric: MetricDefinition, lead: User) -> None:
     queue = make_queue(run, metrics=["correctness"], reveal="always")
     person = queue.members.get().reviewer
-    held = next_assignment(queue, person)
-    assert held
-    submit(held, {"correctness": RatingInput(2, comment="half of it")}, idempotency_key="k", by=person)
-    reveal(held)
-    finalise(held, {"correctness": RatingUpdate(3, reason_code="policy")}, by=person)
-    flag(held, "bad_reference", "it is outdated")
-    override(held.item.answer, metric, value=4, reason="The reference was updated.", by=lead)
-    revert(held.item.answer, metric, reason="It was not.", by=lead)
-    told = [(e.kind, e.value, e.text, e.code, e.blind) for e in answer_history(held.item.answer)]
-    assert told == [
+    assignment = next_assignment(queue, person)
+    assert assignment
+    submit(assignment, {"correctness": RatingInput(2, comment="half of it")}, idempotency_key="k", by=person)
+    reveal(assignment)
+    finalise(assignment, {"correctness": RatingUpdate(3, reason_code="policy")}, by=person)
+    flag(assignment, "bad_reference", "it is outdated")
+    override(assignment.item.answer, metric, value=4, reason="The reference was updated.", by=lead)
+    revert(assignment.item.answer, metric, reason="It was not.", by=lead)
+    entries = [(e.kind, e.value, e.text, e.code, e.blind) for e in answer_history(assignment.item.answer)]
+    assert entries == [
         (EventKind.SCORE, 5, "The judge's reason.", "", None),
         (EventKind.INITIAL, 2, "half of it", "", True),
         (EventKind.FINAL, 3, "", "policy", False),
@@ -170,11 +172,11 @@ def test_the_history_tells_who_said_what_in_the_order_of_time(run: Run, metric: 
         (EventKind.OVERRIDE, 4, "The reference was updated.", "", False),
         (EventKind.REVERT, None, "It was not.", "", False),
     ]
-    who = [e.who for e in answer_history(held.item.answer)]
-    assert who == [f"{run.judges.get().judge_version}", *[person.username] * 3, *[lead.username] * 2]
+    authors = [e.who for e in answer_history(assignment.item.answer)]
+    assert authors == [f"{run.judges.get().judge_version}", *[person.username] * 3, *[lead.username] * 2]
 
 
-def test_a_failed_score_is_in_the_history_with_its_reason() -> None:
+def test_failed_score_is_in_the_history_with_its_reason() -> None:
     run = make_scored_run(values=[None], metrics=["correctness"])
     (event,) = answer_history(run.answer_set.answers.order_by("pk")[0])
     assert (event.status, event.code, event.value, event.text) == ("failed", "timeout", None, "")

@@ -1,4 +1,4 @@
-"""Ratings of equal answers: where they hold, whose they are, and what stops them."""
+"""Ratings carried to equal answers: conditions, origin and what prevents it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evaluation.models import Answer, AnswerSet, Context, MetricDefinition, Ques
 from review.evidence.carried import carried_ratings
 from review.evidence.effective import ValueSource, effective_values, load_evidence
 from review.models import Assignment, EventRuling, ItemEvent
-from tests.examples import examples
+from tests.examples import max_examples
 from tests.factories import make_answer, make_answer_set, make_judge, make_project, make_question_set, make_user, unique
 from tests.review.builders import (
     answer_rows,
@@ -25,33 +25,33 @@ from tests.review.builders import (
     decide,
     imported_rating,
     metric,
-    moved,
     queue_for,
     rate,
     run_over,
     score_all,
+    set_assignment_state,
 )
 
 pytestmark = pytest.mark.django_db
 CITIES = ["Seoul", "Busan", "Daegu"]
 
 
-def asked() -> QuestionSet:
+def make_questions() -> QuestionSet:
     return make_question_set(
         make_project(), [QuestionSpec(id=f"q{n}", category="single_hop", text=f"Question {n}?") for n in (1, 2, 3)]
     )
 
 
-def judged(answers: AnswerSet, *, judged: bool = True) -> Run:
-    """A run whose judge gave correctness 2 everywhere."""
-    made = run_over(answers, judged=judged, judge=make_judge(answers.project, unique("judge")) if judged else None)
-    score_all(made, {"correctness": [2, 2, 2]})
-    return made
+def judged_run(answers: AnswerSet, *, is_judged: bool = True) -> Run:
+    """Create a run whose judge scores correctness 2 everywhere."""
+    run = run_over(answers, judged=is_judged, judge=make_judge(answers.project, unique("judge")) if is_judged else None)
+    score_all(run, {"correctness": [2, 2, 2]})
+    return run
 
 
 @pytest.fixture
 def questions() -> QuestionSet:
-    return asked()
+    return make_questions()
 
 
 @pytest.fixture
@@ -60,44 +60,49 @@ def correctness() -> MetricDefinition:
 
 
 @pytest.fixture
-def earlier(questions: QuestionSet) -> Run:
-    return judged(make_answer_set(questions, "rag", CITIES))
+def earlier_run(questions: QuestionSet) -> Run:
+    return judged_run(make_answer_set(questions, "rag", CITIES))
 
 
-def release(questions: QuestionSet, texts: list[str] | None = None, **fields: Any) -> Run:
-    """A later answer set, equal unless other texts are given, with its run."""
-    return judged(make_answer_set(questions, texts=texts or CITIES), **fields)
+def create_release(questions: QuestionSet, texts: list[str] | None = None, **fields: Any) -> Run:
+    """Create a run over a later answer set, equal unless other texts are given."""
+    return judged_run(make_answer_set(questions, texts=texts or CITIES), **fields)
 
 
-def rated(run: Run, at: int, row: MetricDefinition, value: float | None, **fields: Any) -> Assignment:
-    """An answer of the run rated by somebody new."""
+def rate_answer(run: Run, position: int, row: MetricDefinition, value: float | None, **fields: Any) -> Assignment:
+    """Let a new reviewer rate the answer at this position."""
     person = make_user()
-    held = assignment_of(queue_for(run, [row], [person]), answer_rows(run)[at], person, run)
-    rate(held, row, value, **fields)
-    return held
+    assignment = assignment_of(queue_for(run, [row], [person]), answer_rows(run)[position], person, run)
+    rate(assignment, row, value, **fields)
+    return assignment
 
 
-def holding(run: Run) -> set[int]:
-    """The places of the answers whose value comes from an equal one."""
-    places = {answer.pk: at for at, answer in enumerate(answer_rows(run))}
-    heard = effective_values(run).human_values.values()
-    return {places[answer] for of_answers in heard for answer, one in of_answers.items() if one.carried}
+def carried_positions(run: Run) -> set[int]:
+    """Positions of the answers whose value is carried from an equal answer."""
+    places = {answer.pk: position for position, answer in enumerate(answer_rows(run))}
+    values_by_metric = effective_values(run).human_values.values()
+    return {
+        places[answer]
+        for values_by_answer in values_by_metric
+        for answer, value in values_by_answer.items()
+        if value.carried
+    }
 
 
-def test_the_experts_value_of_an_equal_answer_counts_and_says_whence(
-    earlier: Run, questions: QuestionSet, correctness: MetricDefinition
+def test_expert_value_of_an_equal_answer_is_carried_with_its_origin(
+    earlier_run: Run, questions: QuestionSet, correctness: MetricDefinition
 ) -> None:
-    """Anna gave 5 and Bora 4, so that 4.5 counts there and here; the third answer is worded otherwise."""
+    """Anna gives 5 and Bora 4, so 4.5 counts in both runs; the third answer is worded differently."""
     anna, bora = make_user(), make_user()
-    queue, (first, _, third) = queue_for(earlier, [correctness], [anna, bora]), answer_rows(earlier)
-    rate(assignment_of(queue, first, anna, earlier), correctness, 5)
-    last = rate(assignment_of(queue, first, bora, earlier), correctness, 4)
-    rate(assignment_of(queue, third, anna, earlier), correctness, 1)
-    run = release(questions, ["Seoul", "Busan", "Daegu, perhaps"])
+    queue, (first, _, third) = queue_for(earlier_run, [correctness], [anna, bora]), answer_rows(earlier_run)
+    rate(assignment_of(queue, first, anna, earlier_run), correctness, 5)
+    last = rate(assignment_of(queue, first, bora, earlier_run), correctness, 4)
+    rate(assignment_of(queue, third, anna, earlier_run), correctness, 1)
+    run = create_release(questions, ["Seoul", "Busan", "Daegu, perhaps"])
 
-    found = effective_values(run).values
-    ours = answer_rows(run)
-    value = found[correctness.pk][ours[0].pk]
+    values = effective_values(run).values
+    new_answers = answer_rows(run)
+    value = values[correctness.pk][new_answers[0].pk]
     assert (value.source, value.value, value.raters, value.judged.value if value.judged else None) == (
         ValueSource.REVIEW,
         4.5,
@@ -106,91 +111,100 @@ def test_the_experts_value_of_an_equal_answer_counts_and_says_whence(
     )
     origin = value.carried
     assert origin is not None
-    assert (origin.answer_id, origin.answer_set_id, origin.run_id) == (first.pk, earlier.answer_set_id, earlier.pk)
+    assert (origin.answer_id, origin.answer_set_id, origin.run_id) == (
+        first.pk,
+        earlier_run.answer_set_id,
+        earlier_run.pk,
+    )
     assert (origin.system, origin.at) == ("rag v1", last.created_at)
-    assert [found[correctness.pk][one.pk].source for one in ours[1:]] == [ValueSource.JUDGE, ValueSource.JUDGE]
+    assert [values[correctness.pk][new_answer.pk].source for new_answer in new_answers[1:]] == [
+        ValueSource.JUDGE,
+        ValueSource.JUDGE,
+    ]
     assert not load_evidence(run).ratings  # agreement and calibration read these
 
 
-def test_two_questions_that_got_no_answer_are_not_equal_answers(
-    questions: QuestionSet, correctness: MetricDefinition
-) -> None:
+def test_two_failed_answers_are_not_equal(questions: QuestionSet, correctness: MetricDefinition) -> None:
     sets = [make_answer_set(questions, texts=CITIES) for _ in range(2)]
     question = questions.questions.order_by("position").first()
     assert question is not None
-    failed, _ = (make_answer(one, question, "", sample=2, status="failed", reason="timeout") for one in sets)
+    failed, _ = (
+        make_answer(answer_set, question, "", sample=2, status="failed", reason="timeout") for answer_set in sets
+    )
     imported_rating(failed, correctness, "anna", 1)
     assert not carried_ratings(run_over(sets[1], judged=False))
 
 
-def test_ratings_are_carried_forward_alone(earlier: Run, questions: QuestionSet, correctness: MetricDefinition) -> None:
-    run = release(questions)
-    rated(run, 0, correctness, 5)
-    assert holding(earlier) == set() == holding(run)
-
-
-def test_the_answers_own_rating_takes_the_place_of_an_equal_ones(
-    earlier: Run, questions: QuestionSet, correctness: MetricDefinition
+def test_ratings_are_carried_forward_only(
+    earlier_run: Run, questions: QuestionSet, correctness: MetricDefinition
 ) -> None:
-    rated(earlier, 0, correctness, 5)
-    run = release(questions)
-    assert holding(run) == {0}
-    rated(run, 0, correctness, None)  # who cannot judge takes nothing away
-    assert holding(run) == {0}
-    rated(run, 0, correctness, 3)
+    run = create_release(questions)
+    rate_answer(run, 0, correctness, 5)
+    assert carried_positions(earlier_run) == set() == carried_positions(run)
+
+
+def test_own_rating_replaces_a_carried_one(
+    earlier_run: Run, questions: QuestionSet, correctness: MetricDefinition
+) -> None:
+    rate_answer(earlier_run, 0, correctness, 5)
+    run = create_release(questions)
+    assert carried_positions(run) == {0}
+    rate_answer(run, 0, correctness, None)  # who cannot judge takes nothing away
+    assert carried_positions(run) == {0}
+    rate_answer(run, 0, correctness, 3)
     value = effective_values(run).values[correctness.pk][answer_rows(run)[0].pk]
     assert (value.value, value.raters, value.carried) == (3, 1, None)
 
 
-def test_an_override_stands_above_what_was_carried(
-    earlier: Run, questions: QuestionSet, correctness: MetricDefinition
+def test_override_outranks_a_carried_value(
+    earlier_run: Run, questions: QuestionSet, correctness: MetricDefinition
 ) -> None:
-    rated(earlier, 0, correctness, 5)
-    run = release(questions)
+    rate_answer(earlier_run, 0, correctness, 5)
+    run = create_release(questions)
     decide(answer_rows(run)[0], correctness, 1)
     value = effective_values(run).values[correctness.pk][answer_rows(run)[0].pk]
     assert (value.source, value.value, value.carried) == (ValueSource.OVERRIDE, 1, None)
 
 
-def test_the_newest_equal_answer_that_was_rated_holds(
-    earlier: Run, questions: QuestionSet, correctness: MetricDefinition
+def test_newest_rated_equal_answer_is_carried(
+    earlier_run: Run, questions: QuestionSet, correctness: MetricDefinition
 ) -> None:
-    """v1 was rated 5, v2 later 3, v3 not at all: v4 has the 3 of v2."""
-    rated(earlier, 0, correctness, 5)
-    second, third = release(questions), release(questions)
-    rated(second, 0, correctness, 3)
-    values = [effective_values(one).values[correctness.pk][answer_rows(one)[0].pk] for one in (second, third)]
+    """v1 is rated 5, v2 later 3, v3 not at all: v4 gets the 3 of v2."""
+    rate_answer(earlier_run, 0, correctness, 5)
+    second, third = create_release(questions), create_release(questions)
+    rate_answer(second, 0, correctness, 3)
+    values = [effective_values(run).values[correctness.pk][answer_rows(run)[0].pk] for run in (second, third)]
     assert [value.value for value in values] == [3, 3]
-    last = effective_values(release(questions)).values[correctness.pk]
-    (origin,) = [one.carried for one in last.values() if one.carried]
+    last = effective_values(create_release(questions)).values[correctness.pk]
+    (origin,) = [run.carried for run in last.values() if run.carried]
     assert origin.answer_set_id == second.answer_set_id
 
 
-def _context(answers: AnswerSet, **fields: Any) -> None:
-    """A second passage of the first answer."""
+def _add_passage(answers: AnswerSet, **fields: Any) -> None:
+    """Add a second passage to the first answer."""
     first = answers.answers.order_by("question__position").first()
     Context.objects.create(**{"answer": first, "position": 1, "chunk_id": "c2", "text": "more"} | fields)
 
 
-def _copy(questions: QuestionSet, passage: dict[str, Any], **fields: Any) -> AnswerSet:
-    """A set whose first answer is "Seoul" with one passage, in which something can differ."""
-    made = make_answer_set(questions, texts=["Jeju", *CITIES[1:]])
+def _copy_answers(questions: QuestionSet, passage: dict[str, Any], **fields: Any) -> AnswerSet:
+    """Create a set whose first answer is "Seoul" with one passage that can be varied."""
+    answer_set = make_answer_set(questions, texts=["Jeju", *CITIES[1:]])
     question = questions.questions.order_by("position").first()
     assert question is not None
     text = "Seoul"
-    like = Answer.objects.filter(text=text).values_list("text_hash", flat=True)[0]
-    answer = Answer(answer_set=made, question=question, sample=2, text=text, text_hash=like, retrieves=True)
+    text_hash = Answer.objects.filter(text=text).values_list("text_hash", flat=True)[0]
+    answer = Answer(answer_set=answer_set, question=question, sample=2, text=text, text_hash=text_hash, retrieves=True)
     answer.status = "ok"
     for name, value in fields.items():
         setattr(answer, name, value)
     answer.save()
-    same = {"position": 0, "chunk_id": "c1", "text": text, "source": "atlas"}
-    Context.objects.create(answer=answer, **(same | passage))
-    return made
+    passage_fields = {"position": 0, "chunk_id": "c1", "text": text, "source": "atlas"}
+    Context.objects.create(answer=answer, **(passage_fields | passage))
+    return answer_set
 
 
 @pytest.mark.parametrize(
-    ("passage", "fields", "carries"),
+    ("passage", "fields", "is_carried"),
     [
         ({}, {}, True),
         ({"score": 0.1, "metadata": {"page": 3}}, {"latency_seconds": 9.0, "confidence": 0.2}, True),  # nobody reads it
@@ -204,17 +218,17 @@ def _copy(questions: QuestionSet, passage: dict[str, Any], **fields: Any) -> Ans
         ({}, {"status": "failed", "reason": "timeout"}, False),
     ],
 )
-def test_any_part_of_the_content_that_differs_stops_it(
-    earlier: Run,
+def test_any_difference_in_content_prevents_carrying(
+    earlier_run: Run,
     questions: QuestionSet,
     correctness: MetricDefinition,
     passage: dict[str, Any],
     fields: dict[str, Any],
-    carries: bool,
+    is_carried: bool,
 ) -> None:
-    rated(earlier, 0, correctness, 5)
-    run = run_over(_copy(questions, passage, **fields), judged=False)
-    assert bool(carried_ratings(run)) is carries
+    rate_answer(earlier_run, 0, correctness, 5)
+    run = run_over(_copy_answers(questions, passage, **fields), judged=False)
+    assert bool(carried_ratings(run)) is is_carried
 
 
 passages = st.lists(
@@ -223,153 +237,165 @@ passages = st.lists(
 )
 
 
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(before=passages, after=passages, same=st.booleans())
-def test_ratings_carry_exactly_where_the_passages_are_the_same(
-    earlier: Run,
+@settings(max_examples=max_examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(old_passages=passages, new_passages=passages, is_same=st.booleans())
+def test_ratings_carry_exactly_when_passages_are_equal(
+    earlier_run: Run,
     correctness: MetricDefinition,
-    before: list[tuple[str, str, str]],
-    after: list[tuple[str, str, str]],
-    same: bool,
+    old_passages: list[tuple[str, str, str]],
+    new_passages: list[tuple[str, str, str]],
+    is_same: bool,
 ) -> None:
-    """Two answers to a question of their own, each example anew, with passages as id, source and text."""
-    after = before if same else after
-    questions = make_question_set(earlier.project, 1)
+    """Two answers to a new question for each example, with passages given as id, source and text."""
+    new_passages = old_passages if is_same else new_passages
+    questions = make_question_set(earlier_run.project, 1)
     old, new = make_answer_set(questions, texts=["Seoul"]), make_answer_set(questions, texts=["Seoul"])
-    for answers, several in ((old, before), (new, after)):
+    for answers, passage_rows in ((old, old_passages), (new, new_passages)):
         answer = answers.answers.get()
         Context.objects.bulk_create(
-            Context(answer=answer, position=at, chunk_id=chunk, source=source, text=text)
-            for at, (chunk, source, text) in enumerate(several, start=1)
+            Context(answer=answer, position=position, chunk_id=chunk, source=source, text=text)
+            for position, (chunk, source, text) in enumerate(passage_rows, start=1)
         )
     imported_rating(old.answers.get(), correctness, "anna", 5)
-    assert bool(carried_ratings(run_over(new, judged=False))) is (before == after)
+    assert bool(carried_ratings(run_over(new, judged=False))) is (old_passages == new_passages)
 
 
-def test_another_passage_stops_it_on_either_side(
-    earlier: Run, questions: QuestionSet, correctness: MetricDefinition
+def test_additional_passage_on_either_side_prevents_carrying(
+    earlier_run: Run, questions: QuestionSet, correctness: MetricDefinition
 ) -> None:
-    rated(earlier, 0, correctness, 5)
-    rated(earlier, 1, correctness, 5)
-    run = release(questions)
-    _context(run.answer_set)
-    assert holding(run) == {1}
-    _context(earlier.answer_set)
-    assert holding(run) == {0, 1}
+    rate_answer(earlier_run, 0, correctness, 5)
+    rate_answer(earlier_run, 1, correctness, 5)
+    run = create_release(questions)
+    _add_passage(run.answer_set)
+    assert carried_positions(run) == {1}
+    _add_passage(earlier_run.answer_set)
+    assert carried_positions(run) == {0, 1}
 
 
-def test_another_version_of_the_question_set_is_another_question(earlier: Run, correctness: MetricDefinition) -> None:
-    """The same text in a later version of the set, or in another project, is nobody's rating."""
-    rated(earlier, 0, correctness, 5)
-    assert holding(release(asked())) == set()
-
-
-def test_another_version_of_the_judges_rubric_stops_it(
-    earlier: Run, questions: QuestionSet, correctness: MetricDefinition
+def test_question_in_another_set_version_gets_no_carried_rating(
+    earlier_run: Run, correctness: MetricDefinition
 ) -> None:
-    """A rating names the rubric that its rater saw; one made elsewhere names none."""
-    used = earlier.judges.get().rubric_version
-    spec = {"family": used.family, "language": used.language, "spec": used.spec}
-    other = RubricVersion.objects.create(project=earlier.project, version=99, content_hash="9" * 64, **spec)
-    rated(earlier, 0, correctness, 5, rubric_version=used)
-    rated(earlier, 1, correctness, 5, rubric_version=other)
-    imported_rating(answer_rows(earlier)[2], correctness, "anna", 5)
-    assert holding(release(questions)) == {0, 2}
-    assert holding(release(questions, judged=False)) == {0, 1, 2}  # no judge, no rubric that could differ
+    """Ratings are not carried to an equal text in a later set version or another project."""
+    rate_answer(earlier_run, 0, correctness, 5)
+    assert carried_positions(create_release(make_questions())) == set()
 
 
-def test_another_version_of_the_metric_stops_it(
-    earlier: Run, questions: QuestionSet, correctness: MetricDefinition
+def test_another_rubric_version_prevents_carrying(
+    earlier_run: Run, questions: QuestionSet, correctness: MetricDefinition
 ) -> None:
-    older = MetricDefinition.objects.create(
+    """A rating names the rubric its rater saw; an imported one names none."""
+    used_rubric = earlier_run.judges.get().rubric_version
+    spec = {"family": used_rubric.family, "language": used_rubric.language, "spec": used_rubric.spec}
+    other_rubric = RubricVersion.objects.create(project=earlier_run.project, version=99, content_hash="9" * 64, **spec)
+    rate_answer(earlier_run, 0, correctness, 5, rubric_version=used_rubric)
+    rate_answer(earlier_run, 1, correctness, 5, rubric_version=other_rubric)
+    imported_rating(answer_rows(earlier_run)[2], correctness, "anna", 5)
+    assert carried_positions(create_release(questions)) == {0, 2}
+    assert carried_positions(create_release(questions, is_judged=False)) == {
+        0,
+        1,
+        2,
+    }  # no judge, no rubric that could differ
+
+
+def test_another_metric_version_prevents_carrying(
+    earlier_run: Run, questions: QuestionSet, correctness: MetricDefinition
+) -> None:
+    older_metric = MetricDefinition.objects.create(
         name="correctness", version=0, kind="judge", scale="1..5", content_hash="8" * 64
     )
-    rated(earlier, 0, older, 5)
-    run = release(questions)
-    assert holding(run) == set()
+    rate_answer(earlier_run, 0, older_metric, 5)
+    run = create_release(questions)
+    assert carried_positions(run) == set()
     assert set(load_evidence(run).names.values()) == {"correctness"}  # the other version is nowhere named
-    assert holding(run_over(make_answer_set(questions, texts=CITIES), judged=False)) == {
+    assert carried_positions(run_over(make_answer_set(questions, texts=CITIES), judged=False)) == {
         0
     }  # where it is not computed it is itself
 
 
-def _taken_back(held: Assignment) -> None:
-    moved(held, Assignment.State.LEASED)
+def _retract(assignment: Assignment) -> None:
+    set_assignment_state(assignment, Assignment.State.LEASED)
 
 
-def _for_show(held: Assignment) -> None:
-    held.queue.example = True
-    held.queue.save()
+def _mark_as_example(assignment: Assignment) -> None:
+    assignment.queue.example = True
+    assignment.queue.save()
 
 
-def _decided(held: Assignment) -> None:
-    decide(held.item.answer, metric("correctness"), 1)
+def _override(assignment: Assignment) -> None:
+    decide(assignment.item.answer, metric("correctness"), 1)
 
 
-def _flagged(held: Assignment) -> None:
-    event = ItemEvent.objects.create(assignment=held, verb="flag", kind="bad_question")
-    EventRuling.objects.create(event=event, seq=1, upheld=True, reason="so", by=held.reviewer)
+def _uphold_flag(assignment: Assignment) -> None:
+    event = ItemEvent.objects.create(assignment=assignment, verb="flag", kind="bad_question")
+    EventRuling.objects.create(event=event, seq=1, upheld=True, reason="so", by=assignment.reviewer)
 
 
-@pytest.mark.parametrize("spoil", [_taken_back, _for_show, _decided, _flagged])
-def test_what_no_longer_holds_is_not_carried(
-    earlier: Run, questions: QuestionSet, correctness: MetricDefinition, spoil: Callable[[Assignment], None]
+@pytest.mark.parametrize("spoil", [_retract, _mark_as_example, _override, _uphold_flag])
+def test_invalid_ratings_are_not_carried(
+    earlier_run: Run, questions: QuestionSet, correctness: MetricDefinition, spoil: Callable[[Assignment], None]
 ) -> None:
-    """Ratings taken back, made for show, overruled, or of an answer that a lead took out."""
-    held = rated(earlier, 0, correctness, 5)
-    run = release(questions)
-    assert holding(run) == {0}
-    spoil(held)
-    assert holding(run) == set()
+    """Retracted, example and overridden ratings, and ratings of a withdrawn answer."""
+    assignment = rate_answer(earlier_run, 0, correctness, 5)
+    run = create_release(questions)
+    assert carried_positions(run) == {0}
+    spoil(assignment)
+    assert carried_positions(run) == set()
 
 
-def test_a_later_word_supersedes_and_a_tie_is_not_carried(
-    earlier: Run, questions: QuestionSet, correctness: MetricDefinition
+def test_later_rating_supersedes_and_a_tie_is_not_carried(
+    earlier_run: Run, questions: QuestionSet, correctness: MetricDefinition
 ) -> None:
-    held = rated(earlier, 0, correctness, 5)
-    rate(held, correctness, 4)
-    run = release(questions)
-    (value,) = [one.value for one in effective_values(run).values[correctness.pk].values() if one.carried]
+    assignment = rate_answer(earlier_run, 0, correctness, 5)
+    rate(assignment, correctness, 4)
+    run = create_release(questions)
+    (value,) = [
+        effective.value for effective in effective_values(run).values[correctness.pk].values() if effective.carried
+    ]
     assert value == 4
-    rate(held, correctness, 3, phase="final")
-    (value,) = [one.value for one in effective_values(run).values[correctness.pk].values() if one.carried]
+    rate(assignment, correctness, 3, phase="final")
+    (value,) = [
+        effective.value for effective in effective_values(run).values[correctness.pk].values() if effective.carried
+    ]
     assert value == 3
 
-    refused = metric("refusal", "bool")
-    for said in (1, 0):
-        rated(earlier, 1, refused, said)
-    heard = effective_values(run).human_values.items()
-    assert {pk for pk, of in heard if any(one.carried for one in of.values())} == {correctness.pk}
+    refusal = metric("refusal", "bool")
+    for verdict in (1, 0):
+        rate_answer(earlier_run, 1, refusal, verdict)
+    values_by_metric = effective_values(run).human_values.items()
+    assert {pk for pk, by_answer in values_by_metric if any(effective.carried for effective in by_answer.values())} == {
+        correctness.pk
+    }
 
 
-def test_a_hidden_repeat_is_no_rating_to_carry(
-    earlier: Run, questions: QuestionSet, correctness: MetricDefinition
-) -> None:
+def test_hidden_repeat_is_not_carried(earlier_run: Run, questions: QuestionSet, correctness: MetricDefinition) -> None:
     person = make_user()
-    queue = queue_for(earlier, [correctness], [person])
-    rate(assignment_of(queue, answer_rows(earlier)[0], person, earlier, occasion=2), correctness, 5)
-    assert holding(release(questions)) == set()
+    queue = queue_for(earlier_run, [correctness], [person])
+    rate(assignment_of(queue, answer_rows(earlier_run)[0], person, earlier_run, occasion=2), correctness, 5)
+    assert carried_positions(create_release(questions)) == set()
 
 
-def test_the_age_is_that_of_the_rating(earlier: Run, questions: QuestionSet, correctness: MetricDefinition) -> None:
-    given = timezone.now() - timedelta(days=90)
-    imported_rating(answer_rows(earlier)[0], correctness, "anna", 5, created_at=given)
-    (one,) = carried_ratings(release(questions)).values()
-    assert one.origin.at == given
+def test_carried_age_is_the_age_of_the_rating(
+    earlier_run: Run, questions: QuestionSet, correctness: MetricDefinition
+) -> None:
+    rated_at = timezone.now() - timedelta(days=90)
+    imported_rating(answer_rows(earlier_run)[0], correctness, "anna", 5, created_at=rated_at)
+    (carried,) = carried_ratings(create_release(questions)).values()
+    assert carried.origin.at == rated_at
 
 
-def test_two_queries_however_many_are_carried(
-    earlier: Run,
+def test_two_queries_for_any_number_of_carried_ratings(
+    earlier_run: Run,
     questions: QuestionSet,
     correctness: MetricDefinition,
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    run = release(questions)
+    run = create_release(questions)
     first = answer_rows(run)[0].pk
     with django_assert_num_queries(1):
         assert not carried_ratings(run)
-    for at in range(3):
-        rated(earlier, at, correctness, 5)
+    for position in range(3):
+        rate_answer(earlier_run, position, correctness, 5)
     with django_assert_num_queries(2):
         assert len(carried_ratings(run)) == 3
     with django_assert_num_queries(2):

@@ -1,4 +1,4 @@
-"""Which of a rater's rows count: the order in which rows are read changes nothing, and every rater counts once."""
+"""Selection of a rater's rows: independent of reading order, and each rater counts once."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ BLANK = ExpertRating(
 
 
 @st.composite
-def rows(draw: st.DrawFn) -> list[ExpertRating]:
-    """Ratings as the tables allow them: keys rise with time, a final one is never blind."""
-    found: list[ExpertRating] = []
+def rating_rows(draw: st.DrawFn) -> list[ExpertRating]:
+    """Ratings as the tables allow them: keys increase with time, and a final rating is never blind."""
+    ratings: list[ExpertRating] = []
     for pk in range(1, draw(st.integers(0, 12)) + 1):
         phase = draw(st.sampled_from(["initial", "final"]))
         cannot = draw(st.booleans())
-        found.append(
+        ratings.append(
             BLANK._replace(
                 pk=pk,
                 answer_id=draw(st.integers(1, 2)),
@@ -51,46 +51,46 @@ def rows(draw: st.DrawFn) -> list[ExpertRating]:
                 occasion=2 if assignment == 3 else 1,  # an assignment is of one item, which has one occasion
             )
         )
-    return found
+    return ratings
 
 
-@given(rows())
-def test_a_rater_counts_at_most_once_per_answer(given_rows: list[ExpertRating]) -> None:
-    for chosen in (effective_ratings(given_rows), agreement_ratings(given_rows)):
-        for several in chosen.values():
-            raters = [row.rater for row in several]
+@given(rating_rows())
+def test_rater_counts_at_most_once_per_answer(all_rows: list[ExpertRating]) -> None:
+    for chosen in (effective_ratings(all_rows), agreement_ratings(all_rows)):
+        for ratings in chosen.values():
+            raters = [row.rater for row in ratings]
             assert len(raters) == len(set(raters))
-            assert not any(row.cannot_judge for row in several)
+            assert not any(row.cannot_judge for row in ratings)
 
 
-@given(rows())
-def test_agreement_reads_blind_first_words_of_first_occasions_only(given_rows: list[ExpertRating]) -> None:
-    for several in agreement_ratings(given_rows).values():
-        for row in several:
-            same = [r for r in given_rows if (r.key, r.rater, r.phase) == (row.key, row.rater, "initial")]
+@given(rating_rows())
+def test_agreement_uses_blind_initial_ratings_of_first_occasions_only(all_rows: list[ExpertRating]) -> None:
+    for ratings in agreement_ratings(all_rows).values():
+        for row in ratings:
+            same_rater = [r for r in all_rows if (r.key, r.rater, r.phase) == (row.key, row.rater, "initial")]
             assert row.blind
             assert row.phase == "initial"
-            assert row.occasion == min(r.occasion for r in same)
+            assert row.occasion == min(r.occasion for r in same_rater)
             assert row.pk == max(
-                r.pk for r in same if r.assignment_id == row.assignment_id and r.occasion == row.occasion
+                r.pk for r in same_rater if r.assignment_id == row.assignment_id and r.occasion == row.occasion
             )
 
 
-@given(rows(), st.randoms(use_true_random=False))
-def test_the_order_of_reading_does_not_matter_for_agreement(given_rows: list[ExpertRating], shuffler: Random) -> None:
-    shuffled = list(given_rows)
+@given(rating_rows(), st.randoms(use_true_random=False))
+def test_reading_order_does_not_matter_for_agreement(all_rows: list[ExpertRating], shuffler: Random) -> None:
+    shuffled = list(all_rows)
     shuffler.shuffle(shuffled)
 
-    def chosen(of: list[ExpertRating]) -> set[int]:
-        return {row.pk for several in agreement_ratings(of).values() for row in several}
+    def chosen_keys(rows_in_order: list[ExpertRating]) -> set[int]:
+        return {row.pk for ratings in agreement_ratings(rows_in_order).values() for row in ratings}
 
-    assert chosen(shuffled) == chosen(given_rows)
+    assert chosen_keys(shuffled) == chosen_keys(all_rows)
 
 
-@given(rows())
-def test_hidden_repeats_and_superseded_finals_never_count(given_rows: list[ExpertRating]) -> None:
-    for several in effective_ratings(given_rows).values():
-        for row in several:
-            first = [r for r in given_rows if (r.key, r.rater) == (row.key, row.rater) and r.occasion == 1]
+@given(rating_rows())
+def test_hidden_repeats_and_superseded_finals_never_count(all_rows: list[ExpertRating]) -> None:
+    for ratings in effective_ratings(all_rows).values():
+        for row in ratings:
+            first = [r for r in all_rows if (r.key, r.rater) == (row.key, row.rater) and r.occasion == 1]
             finals = [r.pk for r in first if r.phase == "final"]
             assert row.pk == (max(finals) if finals else max(r.pk for r in first))

@@ -1,4 +1,4 @@
-"""Which value counts: a decision, else the experts, else the judge."""
+"""Effective value: an override, otherwise the experts, otherwise the judge."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run() -> Run:
-    """Three answers; the judge gave correctness 2, failed, and found the third inapplicable."""
-    made = run_over(answers_to(["single_hop", "single_hop", "negative"]))
-    score_all(made, {"correctness": [2, FAILED, NOT_APPLICABLE]})
-    return made
+    """Three answers; the judge scores correctness 2, fails, and finds the third not applicable."""
+    run = run_over(answers_to(["single_hop", "single_hop", "negative"]))
+    score_all(run, {"correctness": [2, FAILED, NOT_APPLICABLE]})
+    return run
 
 
 @pytest.fixture
@@ -47,9 +47,7 @@ def value_of(run: Run, answer: Answer, row: MetricDefinition) -> EffectiveValue:
     return effective_values(run).values[row.pk][answer.pk]
 
 
-def test_without_people_the_judges_value_counts_and_gaps_keep_their_reason(
-    run: Run, correctness: MetricDefinition
-) -> None:
+def test_judge_value_counts_without_ratings_and_gaps_keep_their_reason(run: Run, correctness: MetricDefinition) -> None:
     first, second, third = answer_rows(run)
     assert value_of(run, first, correctness).source is ValueSource.JUDGE
     assert value_of(run, first, correctness).value == 2
@@ -59,16 +57,14 @@ def test_without_people_the_judges_value_counts_and_gaps_keep_their_reason(
     assert (left_out.source, left_out.status, left_out.value) == (ValueSource.NONE, Status.NOT_APPLICABLE, None)
 
 
-def test_an_answer_nobody_has_scored_yet_is_pending(run: Run) -> None:
+def test_unscored_answer_is_pending(run: Run) -> None:
     score_all(run, {"keyword_hit": [1, None, 0]})
     pending = value_of(run, answer_rows(run)[1], metric("keyword_hit"))
     assert (pending.source, pending.status, pending.reason) == (ValueSource.NONE, None, NO_VALUE)
     assert value_of(run, answer_rows(run)[0], metric("keyword_hit")).source is ValueSource.RULE
 
 
-def test_the_mean_over_reviewers_of_their_latest_final_else_initial_counts(
-    run: Run, correctness: MetricDefinition
-) -> None:
+def test_mean_of_each_reviewers_last_rating_counts(run: Run, correctness: MetricDefinition) -> None:
     anna, bora = make_user(), make_user()
     queue = queue_for(run, [correctness], [anna, bora])
     answer = answer_rows(run)[0]
@@ -77,21 +73,21 @@ def test_the_mean_over_reviewers_of_their_latest_final_else_initial_counts(
     rate(first, correctness, 3, phase="final")
     rate(first, correctness, 4, phase="final")
     rate(assignment_of(queue, answer, bora, run), correctness, 5, blind=False)  # assisted, and counted here
-    found = value_of(run, answer, correctness)
+    value = value_of(run, answer, correctness)
     # anna's latest final 4, bora's initial 5: (4 + 5) / 2
-    assert (found.source, found.value, found.raters) == (ValueSource.REVIEW, 4.5, 2)
-    assert found.judged is not None
-    assert found.judged.value == 2
+    assert (value.source, value.value, value.raters) == (ValueSource.REVIEW, 4.5, 2)
+    assert value.judged is not None
+    assert value.judged.value == 2
 
 
-def test_an_expert_gives_a_value_where_the_judge_failed(run: Run, correctness: MetricDefinition) -> None:
+def test_expert_value_counts_where_the_judge_failed(run: Run, correctness: MetricDefinition) -> None:
     answer = answer_rows(run)[1]
     imported_rating(answer, correctness, "e1", 3)
-    found = value_of(run, answer, correctness)
-    assert (found.source, found.status, found.value) == (ValueSource.REVIEW, Status.SCORED, 3)
+    value = value_of(run, answer, correctness)
+    assert (value.source, value.status, value.value) == (ValueSource.REVIEW, Status.SCORED, 3)
 
 
-def test_cannot_judge_as_a_reviewers_last_word_leaves_the_judges_value(run: Run, correctness: MetricDefinition) -> None:
+def test_final_cannot_judge_leaves_the_judge_value(run: Run, correctness: MetricDefinition) -> None:
     anna = make_user()
     assignment = assignment_of(queue_for(run, [correctness], [anna]), answer_rows(run)[0], anna, run)
     rate(assignment, correctness, 5)
@@ -107,17 +103,17 @@ def test_hidden_repeats_do_not_count(run: Run, correctness: MetricDefinition) ->
     assert value_of(run, answer, correctness).value == 4
 
 
-def test_a_decision_stands_above_ratings_and_a_revert_takes_back_the_newest_that_stands(
+def test_override_outranks_ratings_and_a_revert_restores_the_previous_value(
     run: Run, correctness: MetricDefinition
 ) -> None:
     answer = answer_rows(run)[0]
     imported_rating(answer, correctness, "e1", 3)
-    seen = []
+    values = []
     for value, kind in [(4, "override"), (5, "adjudication"), (None, "revert"), (None, "revert"), (None, "revert")]:
         decide(answer, correctness, value, kind)
-        found = value_of(run, answer, correctness)
-        seen.append((found.source, found.value))
-    assert seen == [
+        effective = value_of(run, answer, correctness)
+        values.append((effective.source, effective.value))
+    assert values == [
         (ValueSource.OVERRIDE, 4),
         (ValueSource.OVERRIDE, 5),
         (ValueSource.OVERRIDE, 4),
@@ -139,8 +135,8 @@ def test_yes_no_is_decided_by_majority(run: Run, votes: list[int], expected: tup
     answer, row = answer_rows(run)[0], metric("keyword_hit")
     for number, vote in enumerate(votes):
         imported_rating(answer, row, f"e{number}", vote)
-    found = value_of(run, answer, row)
-    assert (found.source, found.value, found.unresolved) == expected
+    value = value_of(run, answer, row)
+    assert (value.source, value.value, value.unresolved) == expected
 
 
 @pytest.mark.parametrize(
@@ -156,49 +152,49 @@ def test_classes_are_decided_by_majority(
     row, answer = metric("kind_of_answer", "class a|b|c"), answer_rows(run)[0]
     for number, vote in enumerate(votes):
         imported_rating(answer, row, f"e{number}", vote)
-    found = value_of(run, answer, row)
-    assert (found.source, found.label, found.unresolved) == expected
+    value = value_of(run, answer, row)
+    assert (value.source, value.label, value.unresolved) == expected
 
 
-def test_repeats_give_their_mean_and_the_highest_round_counts(run: Run) -> None:
+def test_repeats_are_averaged_and_the_highest_round_counts(run: Run) -> None:
     row, answer = metric("faithfulness"), answer_rows(run)[0]
     judge = run.judges.get()
-    who = {"judge_version_id": judge.judge_version_id, "rubric_version_id": judge.rubric_version_id}
-    score(run, answer, row, 5, repeat=1, **who)
-    score(run, answer, row, FAILED, repeat=2, **who)
-    score(run, answer, row, 2, repeat=2, round=1, **who)
-    score(run, answer, row, FAILED, repeat=3, **who)
-    found = value_of(run, answer, row)
+    judge_fields = {"judge_version_id": judge.judge_version_id, "rubric_version_id": judge.rubric_version_id}
+    score(run, answer, row, 5, repeat=1, **judge_fields)
+    score(run, answer, row, FAILED, repeat=2, **judge_fields)
+    score(run, answer, row, 2, repeat=2, round=1, **judge_fields)
+    score(run, answer, row, FAILED, repeat=3, **judge_fields)
+    value = value_of(run, answer, row)
     # repeats 5 and (round 1) 2 are scored, the third failed: (5 + 2) / 2
-    assert found.value == 3.5
-    assert found.judged is not None
-    assert found.judged.repeats == 3
+    assert value.value == 3.5
+    assert value.judged is not None
+    assert value.judged.repeats == 3
 
 
-def test_repeats_that_are_tied_on_a_class_give_no_label(run: Run) -> None:
+def test_tied_class_repeats_give_no_label(run: Run) -> None:
     row, answer = metric("kind_of_answer", "class a|b|c"), answer_rows(run)[0]
     score(run, answer, row, "a", repeat=1)
     score(run, answer, row, "b", repeat=2)
-    found = value_of(run, answer, row)
-    assert (found.status, found.reason) == (Status.FAILED, REPEATS_TIED)
+    value = value_of(run, answer, row)
+    assert (value.status, value.reason) == (Status.FAILED, REPEATS_TIED)
 
 
-def test_judges_that_are_compared_only_and_imported_ones_never_count(run: Run, correctness: MetricDefinition) -> None:
+def test_comparison_and_imported_judges_never_count(run: Run, correctness: MetricDefinition) -> None:
     second_judge(run, {"correctness": [5, 5, 5]})
     score(run, answer_rows(run)[1], correctness, 5, author="gpt-4")
-    found = effective_values(run)
-    assert [value.value for value in found.values[correctness.pk].values()] == [2, None, None]
+    effective = effective_values(run)
+    assert [value.value for value in effective.values[correctness.pk].values()] == [2, None, None]
 
 
-def test_some_answers_alone_give_the_same_values_as_the_whole_run(run: Run, correctness: MetricDefinition) -> None:
+def test_subset_of_answers_has_the_values_of_the_whole_run(run: Run, correctness: MetricDefinition) -> None:
     first, second, _ = answer_rows(run)
     imported_rating(second, correctness, "e1", 3)
     decide(first, correctness, 1)
-    whole, some = effective_values(run).values, effective_values(run, [first.pk]).values
-    assert some == {metric: {first.pk: values[first.pk]} for metric, values in whole.items()}
+    run_values, subset_values = effective_values(run).values, effective_values(run, [first.pk]).values
+    assert subset_values == {metric: {first.pk: values[first.pk]} for metric, values in run_values.items()}
 
 
-def test_the_number_of_queries_does_not_grow_with_the_run(
+def test_query_count_does_not_grow_with_the_run(
     run: Run, correctness: MetricDefinition, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for answer in answer_rows(run):

@@ -1,4 +1,4 @@
-"""Claims, nuggets and passages decided one by one: the figure is the metric's own formula, the parts are rows."""
+"""Claims, nuggets and passages rated one by one: the value is the metric's formula, the parts are stored as rows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db
 CLAIMS = [(20, "Third, by its place.", "contradicted"), (0, "First.", "supported"), (9, "Second.", "unsupported")]
 
 
-def held(metric: str = "claim_support", *, reveal_to: str = "never", claims: bool = True) -> Assignment:
-    """An item whose answer has three claims, two passages and two nuggets."""
+def open_item(metric: str = "claim_support", *, reveal_to: str = "never", claims: bool = True) -> Assignment:
+    """Open an item whose answer has three claims, two passages and two nuggets."""
     nuggets = (Nugget(name="alpha", alternatives=("a",)), Nugget(name="beta"))
     answers = make_answer_set(make_question_set(specs=[question_spec(1, nuggets=nuggets)]), texts=["x" * 60])
     Context.objects.create(answer=answers.answers.get(), position=1, chunk_id="c2", text="Another.")
@@ -30,35 +30,45 @@ def held(metric: str = "claim_support", *, reveal_to: str = "never", claims: boo
     if claims:
         score = Score.objects.get(run=run)
         Finding.objects.bulk_create(
-            Finding(score=score, kind="claim", position=i, text=text, verdict=verdict, start=at, end=at + 5,
+            Finding(score=score, kind="claim", position=i, text=text, verdict=verdict, start=position, end=position + 5,
                     quote="words", context=0, reason="zebra")
-            for i, (at, text, verdict) in enumerate(CLAIMS)
+            for i, (position, text, verdict) in enumerate(CLAIMS)
         )  # fmt: skip
     queue = make_queue(run, metrics=[metric], reveal=reveal_to)
-    found = next_assignment(queue, queue.members.get().reviewer)
-    assert found is not None
-    return found
+    assignment = next_assignment(queue, queue.members.get().reviewer)
+    assert assignment is not None
+    return assignment
 
 
-def decide(*verdicts: str, added: tuple[PartVerdict, ...] = ()) -> RatingInput:
-    return RatingInput(parts=(*(PartVerdict(one, number) for number, one in enumerate(verdicts, start=1)), *added))
+def parts_input(*verdicts: str, added: tuple[PartVerdict, ...] = ()) -> RatingInput:
+    return RatingInput(
+        parts=(*(PartVerdict(verdict, number) for number, verdict in enumerate(verdicts, start=1)), *added)
+    )
 
 
-def test_claims_are_offered_by_their_place_without_a_verdict() -> None:
-    item = held().item
+def test_claims_are_shown_by_position_without_judge_verdict() -> None:
+    item = open_item().item
     claims = card_claims(item, with_judge=False)
-    assert [(one.number, one.text) for one in claims] == [(1, "First."), (2, "Second."), (3, "Third, by its place.")]
+    assert [(claim.number, claim.text) for claim in claims] == [
+        (1, "First."),
+        (2, "Second."),
+        (3, "Third, by its place."),
+    ]
     assert "zebra" not in repr(claims)
     assert "contradicted" not in repr((claims, offered_parts(item, item.queue.metrics.get().metric)))
-    judged = card_claims(item, with_judge=True)
-    assert [one.judge.verdict for one in judged if one.judge] == ["supported", "unsupported", "contradicted"]
+    judged_claims = card_claims(item, with_judge=True)
+    assert [claim.judge.verdict for claim in judged_claims if claim.judge] == [
+        "supported",
+        "unsupported",
+        "contradicted",
+    ]
 
 
-def test_the_experts_claims_give_the_formulas_figure_and_stay_as_rows() -> None:
-    assignment = held()
-    missed = PartVerdict("supported", 0, "A claim nobody found.")
-    given = decide("supported", "partial", "contradicted", added=(missed,))
-    submit(assignment, {"claim_support": given}, idempotency_key="k", by=assignment.reviewer)
+def test_claim_ratings_give_the_formula_value_and_are_stored_as_rows() -> None:
+    assignment = open_item()
+    missed_claim = PartVerdict("supported", 0, "A claim nobody found.")
+    rating_input = parts_input("supported", "partial", "contradicted", added=(missed_claim,))
+    submit(assignment, {"claim_support": rating_input}, idempotency_key="k", by=assignment.reviewer)
     rating = Rating.objects.get()
     assert rating.value == 0.5  # supported: 1 and the added one, of 4; partial support does not count
     rows = list(rating.rated_parts.values_list("position", "kind", "text", "verdict", "added"))
@@ -70,49 +80,52 @@ def test_the_experts_claims_give_the_formulas_figure_and_stay_as_rows() -> None:
     ]
 
 
-def test_the_rows_of_parts_are_never_changed() -> None:
-    assignment = held()
-    submit(assignment, {"claim_support": decide(*["supported"] * 3)}, idempotency_key="k", by=assignment.reviewer)
+def test_part_rows_are_append_only() -> None:
+    assignment = open_item()
+    submit(assignment, {"claim_support": parts_input(*["supported"] * 3)}, idempotency_key="k", by=assignment.reviewer)
     with pytest.raises(DatabaseError):
         RatingPart.objects.update(verdict="unsupported")
 
 
-def test_undo_brings_the_verdicts_back() -> None:
-    assignment = held()
-    given = decide("supported", "partial", "unsupported", added=(PartVerdict("partial", 0, "One more."),))
-    submit(assignment, {"claim_support": given}, idempotency_key="k", by=assignment.reviewer)
-    assert stored_inputs(assignment)["claim_support"].parts == given.parts
-    again = undo(assignment, by=assignment.reviewer)
-    assert [one["verdict"] for one in again.draft.payload["values"]["claim_support"]["parts"]] == [
+def test_undo_restores_the_verdicts_as_a_draft() -> None:
+    assignment = open_item()
+    rating = parts_input("supported", "partial", "unsupported", added=(PartVerdict("partial", 0, "One more."),))
+    submit(assignment, {"claim_support": rating}, idempotency_key="k", by=assignment.reviewer)
+    assert stored_inputs(assignment)["claim_support"].parts == rating.parts
+    reopened = undo(assignment, by=assignment.reviewer)
+    assert [part["verdict"] for part in reopened.draft.payload["values"]["claim_support"]["parts"]] == [
         "supported", "partial", "unsupported", "partial",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("rating", "code"),
     [
-        (decide("supported", "supported"), "parts_undecided"),
-        (decide("supported", "supported", "splendid"), "unknown_verdict"),
-        (decide("supported", "supported", "supported", "supported"), "unknown_part"),
-        (decide("supported", "supported", "supported", added=(PartVerdict("supported", 0, " "),)), "too_many_parts"),
+        (parts_input("supported", "supported"), "parts_undecided"),
+        (parts_input("supported", "supported", "splendid"), "unknown_verdict"),
+        (parts_input("supported", "supported", "supported", "supported"), "unknown_part"),
+        (
+            parts_input("supported", "supported", "supported", added=(PartVerdict("supported", 0, " "),)),
+            "too_many_parts",
+        ),
         (RatingInput(value=0.9), "parts_needed"),
     ],
 )
-def test_a_rating_by_parts_is_whole_or_refused(given: RatingInput, code: str) -> None:
-    assignment = held()
-    with pytest.raises(DomainError) as refused:
-        submit(assignment, {"claim_support": given}, idempotency_key="k", by=assignment.reviewer)
-    assert refused.value.code == code
+def test_rating_by_parts_is_complete_or_refused(rating: RatingInput, code: str) -> None:
+    assignment = open_item()
+    with pytest.raises(DomainError) as error_info:
+        submit(assignment, {"claim_support": rating}, idempotency_key="k", by=assignment.reviewer)
+    assert error_info.value.code == code
     assert not Rating.objects.exists()
 
 
-def test_an_answer_without_claims_can_only_be_left_unjudged() -> None:
-    assignment = held(claims=False)
-    with pytest.raises(DomainError) as refused:
+def test_answer_without_claims_can_only_be_marked_as_not_judgeable() -> None:
+    assignment = open_item(claims=False)
+    with pytest.raises(DomainError) as error_info:
         submit(assignment, {"claim_support": RatingInput()}, idempotency_key="k", by=assignment.reviewer)
-    assert refused.value.code == "no_parts"
-    why = RatingInput(cannot_judge=True, reason_code="nothing_to_judge")
-    submit(assignment, {"claim_support": why}, idempotency_key="k", by=assignment.reviewer)
+    assert error_info.value.code == "no_parts"
+    rating = RatingInput(cannot_judge=True, reason_code="nothing_to_judge")
+    submit(assignment, {"claim_support": rating}, idempotency_key="k", by=assignment.reviewer)
     assert Rating.objects.get().reason_code == "nothing_to_judge"
 
 
@@ -127,19 +140,21 @@ def test_an_answer_without_claims_can_only_be_left_unjudged() -> None:
     ],
 )
 def test_each_form_has_its_own_verdicts_and_formula(metric: str, verdicts: tuple[str, ...], figure: float) -> None:
-    assignment = held(metric, claims=False)
-    submit(assignment, {metric: decide(*verdicts)}, idempotency_key="k", by=assignment.reviewer)
+    assignment = open_item(metric, claims=False)
+    submit(assignment, {metric: parts_input(*verdicts)}, idempotency_key="k", by=assignment.reviewer)
     assert Rating.objects.get().value == figure
 
 
-def test_after_the_reveal_a_change_is_made_by_parts_too() -> None:
-    assignment = held(reveal_to="always")
-    submit(assignment, {"claim_support": decide(*["supported"] * 3)}, idempotency_key="k", by=assignment.reviewer)
-    said = reveal(assignment)
-    assert dict(said[0].parts)["First."] == "supported"
-    change = RatingUpdate(parts=decide("supported", "unsupported", "unsupported").parts, reason_code="judge_too_strict")
+def test_revision_after_the_reveal_is_made_by_parts_too() -> None:
+    assignment = open_item(reveal_to="always")
+    submit(assignment, {"claim_support": parts_input(*["supported"] * 3)}, idempotency_key="k", by=assignment.reviewer)
+    revealed = reveal(assignment)
+    assert dict(revealed[0].parts)["First."] == "supported"
+    change = RatingUpdate(
+        parts=parts_input("supported", "unsupported", "unsupported").parts, reason_code="judge_too_strict"
+    )
     finalise(assignment, {"claim_support": change}, by=assignment.reviewer)
-    final = Rating.objects.get(phase="final")
-    assert final.value == pytest.approx(1 / 3)
-    assert [part.verdict for part in final.rated_parts.all()] == ["supported", "unsupported", "unsupported"]
+    final_rating = Rating.objects.get(phase="final")
+    assert final_rating.value == pytest.approx(1 / 3)
+    assert [part.verdict for part in final_rating.rated_parts.all()] == ["supported", "unsupported", "unsupported"]
     assert [part.verdict for part in Rating.objects.get(phase="initial").rated_parts.all()] == ["supported"] * 3

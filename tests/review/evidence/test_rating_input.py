@@ -1,4 +1,4 @@
-"""What may be given for a metric, and when a change of it is a large one."""
+"""Valid rating inputs per metric, and large changes of a rating."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEVELS = Scale.parse("levels 1..5")
 
 
 @pytest.mark.parametrize(
-    "given",
+    "rating",
     [
         RatingInput(3),
         RatingInput(cannot_judge=True),
@@ -20,12 +20,12 @@ LEVELS = Scale.parse("levels 1..5")
         RatingInput(3, comment="x" * 10_000),
     ],
 )
-def test_what_may_be_given(given: RatingInput) -> None:
-    given.check("correctness", LEVELS)
+def test_valid_input_is_accepted(rating: RatingInput) -> None:
+    rating.check("correctness", LEVELS)
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("rating", "code"),
     [
         (RatingInput(), "one_value"),
         (RatingInput(3, label="good"), "one_value"),
@@ -38,10 +38,10 @@ def test_what_may_be_given(given: RatingInput) -> None:
         (RatingInput(3, comment="x" * 10_001), "comment_too_long"),
     ],
 )
-def test_what_may_not(given: RatingInput, code: str) -> None:
-    with pytest.raises(DomainError) as refused:
-        given.check("correctness", LEVELS)
-    assert refused.value.code == code
+def test_invalid_input_is_refused(rating: RatingInput, code: str) -> None:
+    with pytest.raises(DomainError) as error_info:
+        rating.check("correctness", LEVELS)
+    assert error_info.value.code == code
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_may_not(given: RatingInput, code: str) -> None:
         (4.0, None, 5, False),
     ],
 )
-def test_a_change_flips_where_it_crosses_the_threshold(
+def test_change_flips_when_it_crosses_the_threshold(
     threshold: float | None, first: float | None, second: float | None, crossed: bool
 ) -> None:
     assert crosses_threshold(threshold, first, second) is crossed

@@ -1,4 +1,4 @@
-"""Whatever happens to a run, in whatever order: what is kept and holds is what is made from nothing."""
+"""Compare cached figures with figures built from scratch after random sequences of actions."""
 
 from __future__ import annotations
 
@@ -35,83 +35,100 @@ STEPS = 30
 
 
 class History:
-    """A run with a queue, three reviewers and a lead, and everything that can be done with it."""
+    """A run with a queue, three reviewers and a lead, and all actions on it."""
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)
         questions = make_question_set(specs=9)
         self.run = make_scored_run(make_answer_set(questions))
-        self.other = make_scored_run(make_answer_set(questions))  # its answers are the same
+        self.second_run = make_scored_run(make_answer_set(questions))  # its answers are the same
         project = self.run.project
-        self.people = [make_user(Role.REVIEWER, project) for _ in range(3)]
+        self.reviewers = [make_user(Role.REVIEWER, project) for _ in range(3)]
         self.lead = make_user(Role.LEAD, project)
-        self.queue = make_queue(self.run, self.people, reviews_needed=2, reveal="always", strategy="uniform", size=7)
+        self.queue = make_queue(self.run, self.reviewers, reviews_needed=2, reveal="always", strategy="uniform", size=7)
         self.metrics = list(MetricDefinition.objects.filter(scores__run=self.run).distinct().order_by("pk"))
         self.verbs: Sequence[Callable[[], object]] = (
-            *(self.rate, self.rate, self.rate, self.finish, self.again, self.take_back, self.pass_on, self.put_down),
-            *(self.say_wrong, self.rule, self.decide, self.decide_many, self.revert, self.settle, self.bring),
-            *(self.accept, self.draw, self.freeze),
+            *(
+                self.rate,
+                self.rate,
+                self.rate,
+                self.finish,
+                self.rerate,
+                self.undo_rating,
+                self.skip_item,
+                self.release_lease,
+            ),
+            *(
+                self.flag_or_escalate,
+                self.rule_on_event,
+                self.decide,
+                self.decide_many,
+                self.revert,
+                self.adjudicate_answer,
+                self.import_rating,
+            ),
+            *(self.accept, self.make_second_queue, self.freeze),
         )
 
     def step(self) -> str:
-        """Something, or nothing where it is refused now."""
+        """Do a random action; ignore a refusal."""
         verb = self.chance.choice(self.verbs)
         with suppress(DomainError):
             verb()
         return verb.__name__
 
-    def person(self) -> User:
-        return self.chance.choice(self.people)
+    def random_reviewer(self) -> User:
+        return self.chance.choice(self.reviewers)
 
-    def value(self) -> RatingInput:
+    def random_rating(self) -> RatingInput:
         return RatingInput(value=float(self.chance.randint(1, 5)))
 
-    def held(self) -> Assignment:
-        if (found := next_assignment(self.queue, self.person())) is None:
+    def lease_next(self) -> Assignment:
+        if (assignment := next_assignment(self.queue, self.random_reviewer())) is None:
             raise DomainError("nothing")
-        return found
+        return assignment
 
-    def one(self, *states: str) -> Assignment:
+    def random_assignment(self, *states: str) -> Assignment:
         rows = list(Assignment.objects.filter(state__in=states).select_related("item__queue", "reviewer"))
         if not rows:
             raise DomainError("nothing")
         return self.chance.choice(rows)
 
     def rate(self) -> None:
-        mine = self.held()
-        given = {metric.name: self.value() for metric in self.metrics}
+        assignment = self.lease_next()
+        ratings = {metric.name: self.random_rating() for metric in self.metrics}
         if self.chance.random() < 0.2:
-            given[self.metrics[0].name] = RatingInput(cannot_judge=True)
-        submit(mine, given, idempotency_key=unique("key"), by=mine.reviewer)
+            ratings[self.metrics[0].name] = RatingInput(cannot_judge=True)
+        submit(assignment, ratings, idempotency_key=unique("key"), by=assignment.reviewer)
 
     def finish(self) -> None:
-        mine = self.one("submitted")
-        reveal(mine)
+        assignment = self.random_assignment("submitted")
+        reveal(assignment)
         changes = {self.metrics[0].name: RatingUpdate(value=3.0, reason_code="judge_too_lenient")}
-        finalise(mine, changes if self.chance.random() < 0.5 else {}, by=mine.reviewer)
+        finalise(assignment, changes if self.chance.random() < 0.5 else {}, by=assignment.reviewer)
 
-    def again(self) -> None:
-        mine = self.one("finished")
+    def rerate(self) -> None:
+        assignment = self.random_assignment("finished")
         change = RatingUpdate(value=float(self.chance.randint(1, 5)), reason_code="judge_too_lenient")
-        rate_again(mine, {self.metrics[0].name: change}, by=mine.reviewer, idempotency_key=unique("again"))
+        rate_again(assignment, {self.metrics[0].name: change}, by=assignment.reviewer, idempotency_key=unique("again"))
 
-    def take_back(self) -> None:
-        mine = self.one("submitted", "finished", "skipped")
-        undo(mine, by=mine.reviewer)
+    def undo_rating(self) -> None:
+        assignment = self.random_assignment("submitted", "finished", "skipped")
+        undo(assignment, by=assignment.reviewer)
 
-    def pass_on(self) -> None:
-        skip(self.held(), "not mine")
+    def skip_item(self) -> None:
+        skip(self.lease_next(), "not mine")
 
-    def put_down(self) -> None:
-        release(self.held())
+    def release_lease(self) -> None:
+        release(self.lease_next())
 
-    def say_wrong(self) -> None:
+    def flag_or_escalate(self) -> None:
         if self.chance.random() < 0.5:
-            flag(self.held(), "bad_question", "twice")
+            flag(self.lease_next(), "bad_question", "twice")
         else:
-            escalate(self.held(), "hard")
+            escalate(self.lease_next(), "hard")
 
-    def rule(self) -> None:
+    def rule_on_event(self) -> None:
         events = ItemEvent.objects.filter(verb__in=["flag", "escalate"], rulings=None)
         for event in events[:1]:
             rule_on(event, upheld=self.chance.random() < 0.7, reason="seen", by=self.lead)
@@ -128,23 +145,23 @@ class History:
         answer = self.chance.choice(list(self.run.answer_set.answers.all()))
         revert(answer, self.metrics[0], reason="not so", by=self.lead)
 
-    def settle(self) -> None:
+    def adjudicate_answer(self) -> None:
         answer = self.chance.choice(list(self.run.answer_set.answers.all()))
         adjudicate(answer, self.metrics[0], value=4.0, reason="decided", seen=None, by=self.lead)
 
-    def bring(self) -> None:
+    def import_rating(self) -> None:
         question = self.chance.choice(list(self.run.answer_set.question_set.questions.all()))
         author = self.chance.choice(("human", "judge"))
         row = {"question_id": question.external_id, "metric": self.metrics[0].name, "value": self.chance.randint(1, 5)}
-        told = row | {"rater": author, "author": f"{author}@1", "reason": unique("why")}
-        import_ratings(self.run, json.dumps(told).encode(), "elsewhere.jsonl")
+        rating = row | {"rater": author, "author": f"{author}@1", "reason": unique("why")}
+        import_ratings(self.run, json.dumps(rating).encode(), "elsewhere.jsonl")
 
     def accept(self) -> None:
         set_acceptance(self.run, accepted=current_acceptance(self.run) is None, by=self.lead)
 
-    def draw(self) -> None:
+    def make_second_queue(self) -> None:
         if ReviewQueue.objects.count() < 3:
-            make_queue(self.run, self.people, strategy="uniform", size=4)
+            make_queue(self.run, self.reviewers, strategy="uniform", size=4)
 
     def freeze(self) -> None:
         freeze(self.run, "gold", by=self.lead)
@@ -152,23 +169,23 @@ class History:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
-def test_what_is_kept_and_holds_is_what_is_made_from_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_figures_equal_rebuilt_figures_after_any_history(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builders, "cached_agreement", partial(builders.cached_agreement, resamples=10))
     history = History(seed)
-    done = []
+    actions = []
     for _ in range(STEPS):
-        for run in (history.run, history.other):
+        for run in (history.run, history.second_run):
             run_figures(run)
             agreement_figures(run)
-        done.append(history.step())
-        assert differing_kinds(history.run) == [], done
-        assert differing_kinds(history.other) == [], done
-    assert len(set(done)) > 8
+        actions.append(history.step())
+        assert differing_kinds(history.run) == [], actions
+        assert differing_kinds(history.second_run) == [], actions
+    assert len(set(actions)) > 8
     assert headlines_of([history.run])[history.run.pk].answers > 0
 
 
-def test_a_change_behind_its_back_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """A decision that nobody said to be one: what stands is taken for true, and the command finds it."""
+def test_verify_report_finds_an_unrecorded_change(capsys: pytest.CaptureFixture[str]) -> None:
+    """A decision stored without invalidation leaves stale figures, and the command finds them."""
     history = History(0)
     run_figures(history.run)
     call_command("verify_report", history.run.pk)
@@ -176,5 +193,5 @@ def test_a_change_behind_its_back_is_told(capsys: pytest.CaptureFixture[str]) ->
     PendingInvalidation.objects.all().delete()
     with pytest.raises(SystemExit):
         call_command("verify_report", history.run.pk, "--format", "json")
-    told = capsys.readouterr().out
-    assert '"figures"' in told[told.index("{") :]
+    output = capsys.readouterr().out
+    assert '"figures"' in output[output.index("{") :]

@@ -1,4 +1,4 @@
-"""Who makes what pages read: a page at once for small runs, a worker for others, and nobody twice."""
+"""Cached figures: built in the request for small runs, by a worker for others, and never twice."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """No run is small, and the rows that workers are asked for."""
-    asked: list[int] = []
+def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Treat no run as small and collect the rows that workers are asked to build."""
+    row_ids: list[int] = []
     monkeypatch.setattr(store, "MAX_SMALL_SCORES", 0)
-    monkeypatch.setattr(store, "enqueue_task", lambda _task, pk: asked.append(pk))
-    return asked
+    monkeypatch.setattr(store, "enqueue_task", lambda _task, pk: row_ids.append(pk))
+    return row_ids
 
 
 @pytest.fixture
@@ -58,14 +58,14 @@ def run() -> Run:
     return make_scored_run(make_answer_set(make_question_set(specs=7)), values=(1, 2, None, 4, 5, 3, 2))
 
 
-def test_a_page_of_a_large_run_waits_for_nobody(run: Run, rung: list[int]) -> None:
-    """First it says that a worker is at it, then it shows what is there, with its age once that is old."""
+def test_page_of_large_run_does_not_wait_for_a_worker(run: Run, enqueued: list[int]) -> None:
+    """The page first shows a building notice, then the cached figures, with their age once they are stale."""
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
     page = reverse("run", args=[run.pk])
     assert "A background worker" in client.get(page).content.decode()
     client.get(page)
-    (pk,) = rung  # asked once, however often one looks
+    (pk,) = enqueued  # asked once, however often one looks
     builders.rebuild(pk)
     assert run_figures(run).stale is False
     CachedFigures.objects.update(seconds=0)
@@ -73,26 +73,28 @@ def test_a_page_of_a_large_run_waits_for_nobody(run: Run, rung: list[int]) -> No
     html = client.get(page).content.decode()
     assert "worked out 0\N{NO-BREAK SPACE}minutes ago" in html
     assert run_figures(run).stale is True
-    assert rung == [pk, pk]
+    assert enqueued == [pk, pk]
     builders.rebuild(pk)
     assert "worked out" not in client.get(page).content.decode()
 
 
 @pytest.mark.parametrize(
-    ("name", "asked"),
+    ("name", "query"),
     [("run-answers", ""), ("run-agreement", ""), *(("run-report", f"?format={form}") for form in sorted(BRIEF))],
 )
-def test_every_page_of_a_large_run_says_that_it_is_being_made(run: Run, rung: list[int], name: str, asked: str) -> None:
+def test_every_page_of_a_large_run_shows_a_building_notice(
+    run: Run, enqueued: list[int], name: str, query: str
+) -> None:
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
-    assert "A background worker" in client.get(reverse(name, args=[run.pk]) + asked).content.decode()
+    assert "A background worker" in client.get(reverse(name, args=[run.pk]) + query).content.decode()
     assert "A background worker" in client.get(reverse("run-compare"), {"runs": run.pk}).content.decode()
     assert headlines_of([run]) == {}
-    assert rung
+    assert enqueued
 
 
 GATES = ["fail_under=0.3&looks=2&require_licence=true", "baseline={other}&max_drop=0.1", "baseline={run}&max_drop=0.1"]
-ASKED = [
+PATHS = [
     "{run}/correction/",
     "compare/?runs={run}",
     "compare/?runs={run}&fail_under=0.5",
@@ -102,59 +104,60 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("asked", first_fast(ASKED, 6))
-def test_a_program_is_told_to_come_back_and_then_gets_it(
-    run: Run, rung: list[int], asked: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("path", first_fast(PATHS, 6))
+def test_api_returns_503_until_figures_are_built(
+    run: Run, enqueued: list[int], path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it gets is what a small run gives."""
+    """The body equals that of a small run."""
     client = Client()
     lead = make_user(Role.LEAD, run.project)
     client.force_login(lead)
-    other = make_scored_run(make_answer_set(run.answer_set.question_set), values=(2, 2, 3, 4, 5, 3, 1))
-    address = "/api/v1/runs/" + asked.format(run=run.pk, other=other.pk)
+    other_run = make_scored_run(make_answer_set(run.answer_set.question_set), values=(2, 2, 3, 4, 5, 3, 1))
+    address = "/api/v1/runs/" + path.format(run=run.pk, other=other_run.pk)
     answer = client.get(address)
     for _ in range(3):  # HTML is made of figures and agreement, a gate of intervals of its own
         if answer.status_code == 503:
             assert (answer["Retry-After"], answer.json()["code"]) == ("10", "figures_in_making")
-            builders.rebuild(rung.pop())
+            builders.rebuild(enqueued.pop())
             answer = client.get(address)
-    assert not rung
+    assert not enqueued
     counts = [caches["shared"].get(f"throttle_{scope}_{lead.pk}", []) for scope in ("files", "figures")]
     assert sum(map(len, counts)) == 1  # a 503 does not count
-    made = {int(one.timestamp()) for one in CachedFigures.objects.values_list("built_at", flat=True)}
-    assert parse_http_date(answer["Last-Modified"]) in made
-    told = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    build_times = {int(value.timestamp()) for value in CachedFigures.objects.values_list("built_at", flat=True)}
+    assert parse_http_date(answer["Last-Modified"]) in build_times
+    content = b"".join(answer.streaming_content) if answer.streaming else answer.content
     monkeypatch.setattr(store, "MAX_SMALL_SCORES", 5_000)
     CachedFigures.objects.all().delete()
-    again = client.get(address)
-    expected = b"".join(again.streaming_content) if again.streaming else again.content
-    assert (answer.status_code, answer["Content-Type"]) == (200, again["Content-Type"])
-    assert answer.get("Content-Disposition") == again.get("Content-Disposition")
-    if "xlsx" in asked:  # which says when it was written
-        told, expected = (
-            [list(sheet.values) for sheet in load_workbook(io.BytesIO(one)).worksheets] for one in (told, expected)
+    direct_response = client.get(address)
+    expected = b"".join(direct_response.streaming_content) if direct_response.streaming else direct_response.content
+    assert (answer.status_code, answer["Content-Type"]) == (200, direct_response["Content-Type"])
+    assert answer.get("Content-Disposition") == direct_response.get("Content-Disposition")
+    if "xlsx" in path:  # which says when it was written
+        content, expected = (
+            [list(sheet.values) for sheet in load_workbook(io.BytesIO(value)).worksheets]
+            for value in (content, expected)
         )
-    assert told == expected
+    assert content == expected
 
 
-def test_a_program_that_asks_on_is_answered_while_people_rate(run: Run, rung: list[int]) -> None:
-    """Figures that were made since it began to ask, though they hold no longer; none that are older."""
+def test_polling_program_gets_figures_built_since_its_first_request(run: Run, enqueued: list[int]) -> None:
+    """Stale figures are returned when they were built after the first request; older ones are not."""
     with pytest.raises(NotReady):
         current_figures(run)
-    builders.rebuild(rung[0])
+    builders.rebuild(enqueued[0])
     CachedFigures.objects.update(seconds=100.0)
     decide(answer_rows(run)[0], metric("correctness"), 5)
     built_at = CachedFigures.objects.get(kind=builders.FIGURES).built_at
     assert current_figures(run).built_at == built_at
-    assert len(rung) == 1
+    assert len(enqueued) == 1
     CachedFigures.objects.update(built_at=timezone.now() - timedelta(seconds=201))
-    with pytest.raises(NotReady) as refused:
+    with pytest.raises(NotReady) as error:
         current_figures(run)
-    assert (refused.value.seconds, len(rung)) == (100, 2)
+    assert (error.value.seconds, len(enqueued)) == (100, 2)
 
 
 @pytest.mark.parametrize("form", sorted(set(REPORT_EXPORTS.names) - BRIEF))
-def test_a_large_file_is_written_by_a_worker(run: Run, rung: list[int], form: str) -> None:
+def test_worker_writes_large_file(run: Run, enqueued: list[int], form: str) -> None:
     client = Client(headers={"accept-language": "ko"})
     client.force_login(make_user(Role.LEAD, run.project))
     address = reverse("run-report", args=[run.pk]) + f"?format={form}"
@@ -162,7 +165,7 @@ def test_a_large_file_is_written_by_a_worker(run: Run, rung: list[int], form: st
     assert "백그라운드 작업자가 이 파일을" in page
     assert "hx-get" not in page  # a file is no piece of a page
     assert CachedFigures.objects.get().kind == f"report {form} ko"
-    builders.rebuild(rung[0])
+    builders.rebuild(enqueued[0])
     assert client.get(address)["Content-Disposition"].startswith("attachment")
 
 
@@ -170,34 +173,32 @@ PAGES = ["run", "run-answers", "run-agreement", "run-report"]
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_database_that_takes_no_writing_shows_small_runs_all_the_same(
-    run: Run, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(_write: object, **_: object) -> None:
+def test_small_runs_are_shown_on_a_read_only_database(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse_write(_write: object, **_: object) -> None:
         raise DomainError("database_read_only")
 
     decide(answer_rows(run)[0], metric("correctness"), 5)
-    monkeypatch.setattr(store, "retry_on_db_error", refused)
+    monkeypatch.setattr(store, "retry_on_db_error", refuse_write)
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
     answer = client.get(reverse(name, args=[run.pk]))
     assert answer.status_code == 200
-    told = b"".join(answer.streaming_content) if answer.streaming else answer.content
-    assert b"A background worker" not in told
+    content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    assert b"A background worker" not in content
     assert not CachedFigures.objects.exists()
     assert PendingInvalidation.objects.exists()  # counted once it takes writing again
 
 
 @pytest.mark.parametrize("error", ["SQLITE_READONLY", "SQLITE_CORRUPT"])
-def test_nobody_is_asked_where_no_writing_is_taken(
-    run: Run, rung: list[int], error: str, monkeypatch: pytest.MonkeyPatch
+def test_no_rebuild_is_requested_when_database_refuses_writes(
+    run: Run, enqueued: list[int], error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*_: object) -> None:
+    def refuse_write(*_: object) -> None:
         cause = sqlite3.OperationalError()
         cause.sqlite_errorname = error
         raise OperationalError from cause
 
-    monkeypatch.setattr(store, "_request_rebuild", refused)
+    monkeypatch.setattr(store, "_request_rebuild", refuse_write)
     if error == "SQLITE_CORRUPT":
         with pytest.raises(OperationalError):
             run_figures(run)
@@ -207,34 +208,34 @@ def test_nobody_is_asked_where_no_writing_is_taken(
             current_figures(run)
 
 
-def test_a_worker_that_was_just_there_is_not_asked_again(run: Run, rung: list[int]) -> None:
-    """It rests for twice the time that it took: looking does not keep it busy for good."""
+def test_rebuild_is_not_requested_again_right_after_a_build(run: Run, enqueued: list[int]) -> None:
+    """A worker rests for twice the duration of the last build, so repeated views do not keep it busy."""
     run_figures(run)
-    builders.rebuild(rung[0])
+    builders.rebuild(enqueued[0])
     CachedFigures.objects.update(seconds=100.0)
     decide(answer_rows(run)[0], metric("correctness"), 5)
     assert run_figures(run).stale is True
-    assert len(rung) == 1
+    assert len(enqueued) == 1
     CachedFigures.objects.update(built_at=timezone.now() - timedelta(seconds=201))
     run_figures(run)
-    assert len(rung) == 2
+    assert len(enqueued) == 2
 
 
-def test_one_who_was_asked_and_never_came_is_asked_again(run: Run, rung: list[int]) -> None:
+def test_lost_rebuild_request_is_repeated(run: Run, enqueued: list[int]) -> None:
     run_figures(run)
     CachedFigures.objects.update(rebuild_requested_at=timezone.now() - timedelta(minutes=6))
     run_figures(run)
-    assert len(rung) == 2
+    assert len(enqueued) == 2
 
 
-def test_what_ended_is_made_before_anybody_looks(run: Run, rung: list[int]) -> None:
+def test_figures_of_finished_run_are_built_before_the_first_view(run: Run, enqueued: list[int]) -> None:
     builders.maintain_cache()
-    assert CachedFigures.objects.get(pk=rung[0]).subject == str(run.pk)
+    assert CachedFigures.objects.get(pk=enqueued[0]).subject == str(run.pk)
     call_command("work", "--once")
     assert headlines_of([run])[run.pk].answers == 7
 
 
-def test_a_gate_is_made_by_who_comes_and_forgotten_in_time(run: Run, rung: list[int]) -> None:
+def test_gate_is_built_on_request_and_deleted_after_a_time(run: Run, enqueued: list[int]) -> None:
     with pytest.raises(NotReady):
         current_gates([run], GateRequest(fail_under=0.5))
     call_command("work", "--once")
@@ -244,12 +245,12 @@ def test_a_gate_is_made_by_who_comes_and_forgotten_in_time(run: Run, rung: list[
     assert not CachedFigures.objects.filter(builders.WITH_GATE).exists()
 
 
-def test_what_is_kept_has_room_for_its_names() -> None:
-    """PostgreSQL takes nothing longer."""
-    asked = {"fail_under": -123456.12345678901, "max_drop": 123456.12345678901, "looks": 1000}
+def test_cache_keys_fit_their_columns() -> None:
+    """PostgreSQL refuses longer values."""
+    limits = {"fail_under": -123456.12345678901, "max_drop": 123456.12345678901, "looks": 1000}
     flags = dict.fromkeys(("allow_undecided", "across_models", "require_licence"), True)
     kinds = [
-        builders.gated_kind(kind, GateRequest(gate_on="precision_at_k", **asked, **flags))
+        builders.gated_kind(kind, GateRequest(gate_on="precision_at_k", **limits, **flags))
         for kind in builders.GATED_BUILDERS
     ]
     assert max(map(len, kinds)) <= CachedFigures._meta.get_field("kind").max_length
@@ -257,7 +258,7 @@ def test_what_is_kept_has_room_for_its_names() -> None:
     assert len(subject) <= CachedFigures._meta.get_field("subject").max_length
 
 
-def test_a_file_without_a_rule_is_the_file_without_a_gate(run: Run) -> None:
+def test_file_without_a_gate_rule_has_no_gated_kind(run: Run) -> None:
     assert builders.gated_kind("report json en", GateRequest(allow_undecided=True, looks=3)) == "report json en"
 
 
@@ -277,7 +278,7 @@ def test_changes_are_counted_once(run: Run) -> None:
     assert not PendingInvalidation.objects.exists()
 
 
-def test_a_running_run_is_never_taken_for_made(run: Run) -> None:
+def test_figures_of_a_running_run_are_never_current(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
     run.refresh_from_db()
     run_figures(run)
@@ -285,14 +286,14 @@ def test_a_running_run_is_never_taken_for_made(run: Run) -> None:
     assert not store.is_current(builders.FIGURES, [run])
 
 
-def test_a_row_of_runs_that_are_gone_goes(run: Run) -> None:
+def test_rows_of_deleted_runs_are_deleted(run: Run) -> None:
     row = CachedFigures.objects.create(kind=builders.COMPARISON, subject=f"{run.pk},{run.pk + 1}")
     builders.rebuild(row.pk)
     builders.rebuild(row.pk)
     assert not CachedFigures.objects.exists()
 
 
-WANTED = [
+FILTERS = [
     AnswerFilter(),
     AnswerFilter(metric="faithfulness"),
     AnswerFilter(low=3),
@@ -307,28 +308,28 @@ WANTED = [
 ]
 
 
-@pytest.mark.parametrize("wanted", first_fast(WANTED, 4), ids=str)
-def test_the_list_of_answers_is_what_is_found_among_all(run: Run, wanted: AnswerFilter) -> None:
+@pytest.mark.parametrize("answer_filter", first_fast(FILTERS, 4), ids=str)
+def test_listed_answers_equal_the_answers_selected_from_all(run: Run, answer_filter: AnswerFilter) -> None:
     decide(answer_rows(run)[1], metric("correctness"), 4)
-    whole = select_answers(run, wanted)
-    found = listed_answers(run, wanted, 0, 100).value
-    assert found is not None
-    assert (found.metric, found.metrics, found.categories) == (whole.metric, whole.metrics, whole.categories)
-    assert (found.count, found.rows) == (len(whole.rows), whole.rows)
-    second = listed_answers(run, wanted, 2, 2).value
+    selection = select_answers(run, answer_filter)
+    page = listed_answers(run, answer_filter, 0, 100).value
+    assert page is not None
+    assert (page.metric, page.metrics, page.categories) == (selection.metric, selection.metrics, selection.categories)
+    assert (page.count, page.rows) == (len(selection.rows), selection.rows)
+    second = listed_answers(run, answer_filter, 2, 2).value
     assert second is not None
-    assert (second.count, second.rows) == (len(whole.rows), whole.rows[2:4])
+    assert (second.count, second.rows) == (len(selection.rows), selection.rows[2:4])
 
 
-def test_the_answers_of_a_short_report_are_those_of_the_whole(run: Run) -> None:
+def test_listed_lines_equal_the_lines_of_the_full_report(run: Run) -> None:
     decide(answer_rows(run)[1], metric("correctness"), 4)
     assert listed_lines(run) == tuple(answer_lines(load_inputs(run)))
 
 
-def test_a_comparison_is_made_once(run: Run) -> None:
-    other = make_scored_run(run.answer_set, values=(3, 3, 4, 4, 5, 5, 1))
-    first, again = cached_comparison([run, other]), cached_comparison([run, other])
-    assert first.value == again.value
+def test_comparison_is_built_once(run: Run) -> None:
+    other_run = make_scored_run(run.answer_set, values=(3, 3, 4, 4, 5, 5, 1))
+    first, second = cached_comparison([run, other_run]), cached_comparison([run, other_run])
+    assert first.value == second.value
     assert first.value is not None
-    assert [one.run_id for one in first.value.differences] == [other.pk]
-    assert CachedFigures.objects.filter(kind=builders.COMPARISON, subject=f"{run.pk},{other.pk}").count() == 1
+    assert [difference.run_id for difference in first.value.differences] == [other_run.pk]
+    assert CachedFigures.objects.filter(kind=builders.COMPARISON, subject=f"{run.pk},{other_run.pk}").count() == 1

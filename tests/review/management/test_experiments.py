@@ -1,4 +1,4 @@
-"""Experiment files: what the command line can say a file can, the command line wins, and every run is such a file."""
+"""Experiment files: they take every command-line option, the command line wins, and each run can be exported as one."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def said() -> dict[str, Any]:
-    """The least that a file has to say, over five questions with answers."""
+def experiment() -> dict[str, Any]:
+    """The smallest experiment file: five questions with answers and no judge."""
     questions = make_question_set(make_project(), [question_spec(n) for n in range(5)])
     answers = make_answer_set(questions, texts=[f"Answer {n}" for n in range(5)])
     return {"questions": questions.name, "system": answers.system_version.system.name, "no_judge": True}
 
 
-def file_of(folder: Path, said: Any, name: str = "experiment.yaml") -> str:
+def file_of(folder: Path, content: Any, name: str = "experiment.yaml") -> str:
     path = folder / name
-    path.write_text(said if isinstance(said, str) else yaml.safe_dump(said), encoding="utf-8")
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content), encoding="utf-8")
     return str(path)
 
 
-def evaluate(*words: str) -> Run:
-    call_command("evaluate", *words, stdout=StringIO(), stderr=StringIO())
+def evaluate(*arguments: str) -> Run:
+    call_command("evaluate", *arguments, stdout=StringIO(), stderr=StringIO())
     return Run.objects.latest("pk")
 
 
@@ -51,22 +51,22 @@ def read(path: str) -> dict[str, Any]:
 
 
 def problems(folder: Path, text: str) -> list[tuple[str, int | None, str]]:
-    with pytest.raises(InvalidFile) as refused:
+    with pytest.raises(InvalidFile) as error:
         read(file_of(folder, text))
-    return [(one.code, one.line, one.field) for one in refused.value.problems]
+    return [(problem.code, problem.line, problem.field) for problem in error.value.problems]
 
 
-def test_its_fields_are_the_options_of_the_command() -> None:
+def test_experiment_fields_equal_the_command_options() -> None:
     evaluate, parser = command()
     options = vars(parser.parse_args([]))
     of_django = {"settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks", "verbosity"}
-    alone = {"config", "dry_run", "format", "skip_indexing"}  # of a call, not of an experiment
-    assert set(evaluate.experiment.model_fields) == set(options) - of_django - alone - {"version"}
+    call_options = {"config", "dry_run", "format", "skip_indexing"}  # of a call, not of an experiment
+    assert set(evaluate.experiment.model_fields) == set(options) - of_django - call_options - {"version"}
 
 
-def test_a_file_is_run_and_the_command_line_wins(said: dict[str, Any], tmp_path: Path) -> None:
+def test_a_file_is_run_and_the_command_line_wins(experiment: dict[str, Any], tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    path = file_of(tmp_path, said | {"limit": 3, "repeat": 2, "name": "nightly", "output": str(report)})
+    path = file_of(tmp_path, experiment | {"limit": 3, "repeat": 2, "name": "nightly", "output": str(report)})
     run = evaluate("--config", path)
     assert (run.name, run.config["repeat"], len(run.config["question_ids"])) == ("nightly", 2, 3)
     assert report.exists()
@@ -74,15 +74,15 @@ def test_a_file_is_run_and_the_command_line_wins(said: dict[str, Any], tmp_path:
     assert (run.name, run.config["repeat"], len(run.config["question_ids"])) == ("by hand", 1, 2)
 
 
-def test_a_judge_on_the_command_line_takes_the_place_of_no_judge_and_back(said: dict[str, Any], tmp_path: Path) -> None:
-    path = file_of(tmp_path, said)
+def test_judge_option_overrides_no_judge_of_the_file_and_vice_versa(experiment: dict[str, Any], tmp_path: Path) -> None:
+    path = file_of(tmp_path, experiment)
     assert evaluate("--config", path, "--judge", "baseline").judges.exists()
-    path = file_of(tmp_path, said | {"no_judge": False, "judge": "baseline"})
+    path = file_of(tmp_path, experiment | {"no_judge": False, "judge": "baseline"})
     assert not evaluate("--config", path, "--no-judge").judges.exists()
     assert not evaluate("--config", path, "--no-llm-judge").judges.exists()
 
 
-def test_what_is_wrong_is_named_with_line_and_field(tmp_path: Path) -> None:
+def test_problems_name_line_and_field(tmp_path: Path) -> None:
     assert problems(tmp_path, "questions: a\nsystem: b\nk: 70\n") == [("experiment_invalid", 3, "k")]
     assert problems(tmp_path, "name: a\nrepeat: 51\n") == [("experiment_invalid", 2, "repeat")]
     assert problems(tmp_path, "max_concurrency: 0\n") == [("experiment_invalid", 1, "max_concurrency")]
@@ -99,7 +99,7 @@ def test_what_is_wrong_is_named_with_line_and_field(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("extra_settings", "message"),
     [
         ({"questions": ""}, "--questions is needed"),
         ({"judge": ["baseline"]}, "judge and no_judge"),
@@ -108,60 +108,60 @@ def test_what_is_wrong_is_named_with_line_and_field(tmp_path: Path) -> None:
         ({"profile": "nobody"}, "unknown profile"),
     ],
 )
-def test_what_makes_no_sense_is_refused_and_makes_no_run(
-    said: dict[str, Any], tmp_path: Path, more: dict[str, Any], message: str
+def test_contradicting_experiment_is_refused_without_a_run(
+    experiment: dict[str, Any], tmp_path: Path, extra_settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(CommandError, match=message):
-        evaluate("--config", file_of(tmp_path, said | more))
+        evaluate("--config", file_of(tmp_path, experiment | extra_settings))
     assert not Run.objects.exists()
 
 
-def test_a_run_written_as_a_file_and_run_again_has_the_same_configuration(said: dict[str, Any], tmp_path: Path) -> None:
-    del said["no_judge"]
-    more = {
+def test_exported_experiment_reproduces_the_configuration(experiment: dict[str, Any], tmp_path: Path) -> None:
+    del experiment["no_judge"]
+    options = {
         "judge": "baseline",
         "metrics": ["answer_relevancy"],
         "embeddings": "none",
         "limit": 4,
         "max_concurrency": 4,
     }
-    first = evaluate("--config", file_of(tmp_path, said | more))
-    out = tmp_path / "again.yaml"
-    call_command("export_report", str(first.pk), "--output", str(out), stdout=StringIO())
-    assert yaml.safe_load(out.read_text())["reuse_answers"] == first.pk
-    again = evaluate("--config", str(out))
-    assert again.pk != first.pk
-    assert (again.config_hash, again.answer_set) == (first.config_hash, first.answer_set)
-    seats = [sorted(map(str, run.judges.values_list("judge_version", "rubric_version"))) for run in (first, again)]
-    assert seats[0] == seats[1]
+    first = evaluate("--config", file_of(tmp_path, experiment | options))
+    output_path = tmp_path / "again.yaml"
+    call_command("export_report", str(first.pk), "--output", str(output_path), stdout=StringIO())
+    assert yaml.safe_load(output_path.read_text())["reuse_answers"] == first.pk
+    rerun = evaluate("--config", str(output_path))
+    assert rerun.pk != first.pk
+    assert (rerun.config_hash, rerun.answer_set) == (first.config_hash, first.answer_set)
+    judge_rows = [sorted(map(str, run.judges.values_list("judge_version", "rubric_version"))) for run in (first, rerun)]
+    assert judge_rows[0] == judge_rows[1]
     viewer = Client()
     viewer.force_login(make_user(Role.VIEWER, first.project))
     reply = viewer.get(reverse("run-report", args=[first.pk]), {"format": "experiment"})
-    assert b"".join(reply.streaming_content).decode() == out.read_text()
+    assert b"".join(reply.streaming_content).decode() == output_path.read_text()
 
 
-def test_without_a_profile_the_projects_default_counts(said: dict[str, Any]) -> None:
+def test_project_default_profile_is_used_without_a_profile(experiment: dict[str, Any]) -> None:
     Project.objects.update(default_profile="graphrag")
-    words = ["--questions", said["questions"], "--system", said["system"], "--no-judge"]
-    assert evaluate(*words).profile_version.name == "graphrag"
-    assert evaluate(*words, "--profile", "generation").profile_version.name == "generation"
+    arguments = ["--questions", experiment["questions"], "--system", experiment["system"], "--no-judge"]
+    assert evaluate(*arguments).profile_version.name == "graphrag"
+    assert evaluate(*arguments, "--profile", "generation").profile_version.name == "generation"
 
 
-def test_an_experiment_of_source_000_names_the_model_that_judges(said: dict[str, Any], tmp_path: Path) -> None:
-    found = read(file_of(tmp_path, "extraction_llm: x\nresponse_llm: {model: m-1}\nchunk: 5\n", "baseline_m1.yaml"))
-    assert found == {"name": "baseline_m1", "judge": ["m-1"]}
-    found = read(file_of(tmp_path, "name: n\nresponse_llm: m-1\njudge_llm: m-2\n"))
-    assert found == {"name": "n", "judge": ["m-2"]}
+def test_graphrag_experiment_file_names_the_judge_model(experiment: dict[str, Any], tmp_path: Path) -> None:
+    fields = read(file_of(tmp_path, "extraction_llm: x\nresponse_llm: {model: m-1}\nchunk: 5\n", "baseline_m1.yaml"))
+    assert fields == {"name": "baseline_m1", "judge": ["m-1"]}
+    fields = read(file_of(tmp_path, "name: n\nresponse_llm: m-1\njudge_llm: m-2\n"))
+    assert fields == {"name": "n", "judge": ["m-2"]}
     assert problems(tmp_path, "response_llm: m\neval_queries: [a]\n") == [
         ("experiment_has_questions", None, "eval_queries")
     ]
     path = file_of(tmp_path, "response_llm: m-1\n")
-    asked = ["--questions", said["questions"], "--system", said["system"], "--skip-indexing"]
-    assert not evaluate("--config", path, *asked, "--no-llm-judge").judges.exists()
+    options = ["--questions", experiment["questions"], "--system", experiment["system"], "--skip-indexing"]
+    assert not evaluate("--config", path, *options, "--no-llm-judge").judges.exists()
     with pytest.raises(CommandError, match="unknown judge 'm-1'"):
-        evaluate("--config", path, *asked)
+        evaluate("--config", path, *options)
     endpoint = Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1")
     make_judge(Project.objects.get(), "j", endpoint=endpoint, model="m-1")
-    out = StringIO()
-    call_command("evaluate", "--config", path, *asked, "--dry-run", stdout=out)
-    assert "judge calls" in out.getvalue()
+    output = StringIO()
+    call_command("evaluate", "--config", path, *options, "--dry-run", stdout=output)
+    assert "judge calls" in output.getvalue()

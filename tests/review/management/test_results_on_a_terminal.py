@@ -1,4 +1,4 @@
-"""What ``results`` prints: tables that keep names apart at 80 columns, the profile's own answers, and exit codes."""
+"""Output of ``results``: tables readable at 80 columns, the profile's own figures, and exit codes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tests.review.builders import answers_to, make_report, run_over, score_all
 
 def lines_of(sheet: Sheet, width: int = 80) -> list[str]:
     console = Console(width=2 * width, file=StringIO(), color_system=None)  # would not hide what is too wide
-    with console.capture() as taken:
+    with console.capture() as capture:
         for table in render_tables(sheet, width):
             console.print(table)
-    return taken.get().splitlines()
+    return capture.get().splitlines()
 
 
-def test_long_names_stay_apart_and_columns_without_anything_are_left_out() -> None:
+def test_long_names_stay_apart_and_empty_columns_are_left_out() -> None:
     names = ("keyword_hit_rate_of_the_first", "keyword_hit_rate_of_the_other")
     header = ("metric", "reviewed", *(f"figure_number_{n}" for n in range(6)))
     lines = lines_of(Sheet("Metrics", header, [(name, "–", *["0.697 [0.676, 0.706]"] * 6) for name in names]))
@@ -64,7 +64,7 @@ def test_a_profile_gives_its_own_answer() -> None:
 
 
 @pytest.mark.django_db
-def test_passing_bands_and_diagnosis_are_told() -> None:
+def test_passing_bands_and_diagnosis_are_printed() -> None:
     answers = answers_to(["a"] * 3)
     run = run_over(answers, profile=profile_row(answers.project, "regulation"))
     with translation.override("en"):
@@ -76,15 +76,15 @@ def test_passing_bands_and_diagnosis_are_told() -> None:
 @pytest.mark.parametrize(
     ("state", "code"), [(Run.State.PAUSED, 1), (Run.State.CANCELLED, 1), (Run.State.INCOMPLETE, 100)]
 )
-def test_a_run_that_is_stopped_ends_with_1_and_one_that_lacks_results_with_100(state: Run.State, code: int) -> None:
+def test_exit_code_is_1_when_stopped_and_100_when_results_are_missing(state: Run.State, code: int) -> None:
     run = run_over(answers_to(["a"]), state=state)
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as error:
         call_command("results", run.pk, stdout=StringIO(), stderr=StringIO())
-    assert ended.value.code == code
+    assert error.value.code == code
 
 
 @pytest.mark.django_db
-def test_a_key_that_is_missing_is_named_with_the_place_to_set_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_key_is_named_with_the_place_to_set_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CONCORD_KEY_ONE", raising=False)
     answers = answers_to(["a"])
     endpoint = Endpoint.objects.create(name="e", base_url="https://one.example/v1", key_env="CONCORD_KEY_ONE")

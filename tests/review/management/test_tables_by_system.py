@@ -1,4 +1,4 @@
-"""Source 001's tables by system, and its percentages in the tables of the commands."""
+"""Class and spread tables of the ragas profile by system, as percentages."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ FAITHFUL = ([1.0, 0.5, 0.0, 0.5], [1.0, 1.0, 1.0, 1.0])
 def runs() -> list[Run]:
     """Two systems that answered the same four questions."""
     first = answers_to(["single_hop", "single_hop", "negative", "aggregation"])
-    judge, made = make_judge(first.project, "one"), []
+    judge, scored_runs = make_judge(first.project, "one"), []
     for answers, labels, shares in zip((first, make_answer_set(first.question_set)), CLASSES, FAITHFUL, strict=True):
         run = run_over(answers, judge=judge, profile=profile_row(answers.project, "ragas"))
         score_all(run, {"answer_class": labels, "claim_support": shares})
-        made.append(run)
-    return made
+        scored_runs.append(run)
+    return scored_runs
 
 
-def test_classes_stand_by_system_with_shares_and_intervals(runs: list[Run]) -> None:
+def test_class_table_shows_shares_and_intervals_by_system(runs: list[Run]) -> None:
     with translation.override("en"):
         classes, spread = system_sheets([make_report(run) for run in runs])
     first, second = classes.rows
@@ -49,27 +49,28 @@ def test_classes_stand_by_system_with_shares_and_intervals(runs: list[Run]) -> N
     assert [cell.split(",")[0] for cell in second[2:]] == ["1 (25%", "3 (75%", "0 (0%"]
     assert first[1] != second[1]
     # mean, lowest and highest: (100 + 50 + 0 + 50) / 4 and 100 throughout
-    whole = [row[-3:] for row in spread.rows if row[2] == "all"]
-    assert whole == [("50.000", "0.000", "100.000"), ("100.000", "100.000", "100.000")]
+    total_rows = [row[-3:] for row in spread.rows if row[2] == "all"]
+    assert total_rows == [("50.000", "0.000", "100.000"), ("100.000", "100.000", "100.000")]
 
 
-def test_the_comparison_carries_them_for_programs(runs: list[Run]) -> None:
-    whole = json.loads(json.dumps(comparison_json(compare(runs))))
+def test_comparison_json_has_classes_and_spread(runs: list[Run]) -> None:
+    report = json.loads(json.dumps(comparison_json(compare(runs))))
     counts = [
-        {label: one["count"] for label, one in run["classes"]["answer_class"]["total"].items()} for run in whole["runs"]
+        {label: cell["count"] for label, cell in run["classes"]["answer_class"]["total"].items()}
+        for run in report["runs"]
     ]
     assert counts == [{"CORRECT": 2, "WRONG": 1, "DONT_KNOW": 1}, {"CORRECT": 1, "WRONG": 3, "DONT_KNOW": 0}]
-    assert [run["spread"][0]["mean"] for run in whole["runs"]] == [50.0, 100.0]
+    assert [run["spread"][0]["mean"] for run in report["runs"]] == [50.0, 100.0]
 
 
-def test_the_command_prints_them(runs: list[Run]) -> None:
-    out = StringIO()
+def test_compare_command_prints_classes(runs: list[Run]) -> None:
+    output = StringIO()
     with translation.override("en"):
-        call_command("compare", *[str(run.pk) for run in runs], stdout=out)
-    assert "answer_class by system" in out.getvalue()
+        call_command("compare", *[str(run.pk) for run in runs], stdout=output)
+    assert "answer_class by system" in output.getvalue()
 
 
-def test_the_page_shows_them_by_category_and_system(runs: list[Run]) -> None:
+def test_page_shows_classes_by_category_and_system(runs: list[Run]) -> None:
     with translation.override("en"):
         card = systems_card([make_report(run) for run in runs], {run.pk: str(run) for run in runs})
     (classes,) = card.classes
@@ -89,17 +90,17 @@ def test_the_page_shows_them_by_category_and_system(runs: list[Run]) -> None:
     assert "DONT_KNOW" in page
 
 
-def test_a_profile_without_classes_and_scores_of_answers_has_no_such_tables() -> None:
+def test_profile_without_classes_has_no_system_tables() -> None:
     run = run_over(answers_to(["single_hop"]))
     assert list(system_sheets([make_report(run)])) == []
 
 
-def test_under_the_sources_name_a_figure_stands_on_the_sources_scale(runs: list[Run]) -> None:
+def test_ragas_metric_is_shown_on_the_ragas_scale(runs: list[Run]) -> None:
     with translation.override("en"):
         metrics = next(sheet for sheet in results_sheets(make_report(runs[0])) if sheet.title == "Metrics")
-    shown = {row[0]: row[1] for row in metrics.rows}
-    assert shown["ragas_faithfulness"] == "50.000"  # the mean of 1, .5, 0 and .5 as a percentage
+    values = {row[0]: row[1] for row in metrics.rows}
+    assert values["ragas_faithfulness"] == "50.000"  # the mean of 1, .5, 0 and .5 as a percentage
 
 
-def test_a_terminal_obeys_nothing_that_a_file_says() -> None:
+def test_terminal_control_characters_are_escaped() -> None:
     assert escape_control_characters("c\x1b[2J\x07 가\nb") == "c\\x1b[2J\\x07 가\nb"

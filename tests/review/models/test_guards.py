@@ -1,4 +1,4 @@
-"""What the database refuses by itself: each rule is broken by raw SQL, and by nothing else."""
+"""Database guards: each test breaks one rule with raw SQL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from review.ratings import leases
 from review.ratings.leases import load_assignment, next_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import release, submit, undo
-from tests.concurrency import WAITS, together
+from tests.concurrency import WAITS, run_concurrently
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -29,23 +29,23 @@ NOW = "2026-01-01 00:00:00+00"
 
 
 class World:
-    """A queue of three answers that two of three people rate each; Anna holds the first."""
+    """A queue of three answers, each to be rated by two of three people; Anna holds the first."""
 
     def __init__(self, **fields: Any) -> None:
         self.run = make_scored_run(make_answer_set(make_question_set(specs=3)), metrics=["correctness"], values=[3])
-        made = {"reviewers": 3, "reviews_needed": 2, "metrics": ["correctness"], "reveal": "always"} | fields
-        self.queue = make_queue(self.run, **made)
-        self.people = [one.reviewer for one in self.queue.members.select_related("reviewer").order_by("pk")]
-        self.held = self.next(0)
+        settings = {"reviewers": 3, "reviews_needed": 2, "metrics": ["correctness"], "reveal": "always"} | fields
+        self.queue = make_queue(self.run, **settings)
+        self.reviewers = [member.reviewer for member in self.queue.members.select_related("reviewer").order_by("pk")]
+        self.assignment = self.next(0)
 
     def next(self, person: int) -> Assignment:
-        held = next_assignment(self.queue, self.people[person])
-        assert held
-        return held
+        assignment = next_assignment(self.queue, self.reviewers[person])
+        assert assignment
+        return assignment
 
-    def rated(self) -> Assignment:
+    def submit_rating(self) -> Assignment:
         values = {"correctness": RatingInput(value=5.0)}
-        return submit(self.held, values, idempotency_key="first", by=self.people[0]).assignment
+        return submit(self.assignment, values, idempotency_key="first", by=self.reviewers[0]).assignment
 
     def lease(self, person: int, slot: int, **fields: Any) -> str:
         """SQL that leases Anna's item to a person."""
@@ -53,36 +53,41 @@ class World:
             "state": "leased",
             "fence": 1,
             "submitted_at": None,
-            "item_id": self.held.item_id,
+            "item_id": self.assignment.item_id,
             "queue_id": self.queue.pk,
         } | fields
-        return insert(
+        return insert_sql(
             "review_assignment",
-            {"reviewer_id": self.people[person].pk, "slot": slot, "lease_until": NOW, "created_at": NOW} | row,
+            {"reviewer_id": self.reviewers[person].pk, "slot": slot, "lease_until": NOW, "created_at": NOW} | row,
         )
 
     def rating(self, **fields: Any) -> str:
         """SQL that rates Anna's item."""
         row = {
-            **{"answer_id": self.held.item.answer_id, "metric_id": self.queue.metrics.get().metric_id},
-            **{"assignment_id": self.held.pk, "reviewer_id": self.people[0].pk, "author": "", "source": "review"},
+            **{"answer_id": self.assignment.item.answer_id, "metric_id": self.queue.metrics.get().metric_id},
+            **{
+                "assignment_id": self.assignment.pk,
+                "reviewer_id": self.reviewers[0].pk,
+                "author": "",
+                "source": "review",
+            },
             **{"phase": "initial", "blind": False, "seq": 1, "value": 3.0, "cannot_judge": False, "reason_code": ""},
             **{"comment": "", "sampling": "", "idempotency_key": "raw", "created_at": NOW},
         }
-        return insert("review_rating", row | fields)
+        return insert_sql("review_rating", row | fields)
 
 
-def insert(table: str, row: dict[str, Any]) -> str:
-    def said(value: Any) -> str:
+def insert_sql(table: str, row: dict[str, Any]) -> str:
+    def sql_literal(value: Any) -> str:
         if value is None or isinstance(value, bool):
             return {None: "NULL", True: "TRUE", False: "FALSE"}[value]
         return f"'{value}'" if isinstance(value, str) else str(value)
 
-    return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join(map(said, row.values()))})"
+    return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join(map(sql_literal, row.values()))})"
 
 
-def move(assignment: Assignment, what: str) -> str:
-    return f"UPDATE review_assignment SET {what} WHERE id = {assignment.pk}"
+def update_sql(assignment: Assignment, changes: str) -> str:
+    return f"UPDATE review_assignment SET {changes} WHERE id = {assignment.pk}"
 
 
 def execute(sql: str) -> None:
@@ -90,8 +95,8 @@ def execute(sql: str) -> None:
         cursor.execute(sql)
 
 
-def refused(sql: str, says: str) -> None:
-    with pytest.raises(IntegrityError, match=says):
+def assert_refused(sql: str, message: str) -> None:
+    with pytest.raises(IntegrityError, match=message):
         execute(sql)
 
 
@@ -103,57 +108,63 @@ def world() -> World:
 # Overlap
 
 
-def test_an_item_takes_no_more_people_than_it_needs(world: World) -> None:
+def test_item_takes_no_more_reviewers_than_it_needs(world: World) -> None:
     execute(world.lease(1, 2))
-    refused(world.lease(2, 3), "more live assignments")
+    assert_refused(world.lease(2, 3), "more live assignments")
 
 
-def test_a_place_beyond_what_is_needed_does_not_exist(world: World) -> None:
-    refused(world.lease(1, 3), "more live assignments")
+def test_slot_beyond_the_needed_reviews_is_refused(world: World) -> None:
+    assert_refused(world.lease(1, 3), "more live assignments")
     execute(world.lease(1, 2))
-    refused(f"UPDATE review_assignment SET slot = 3 WHERE item_id = {world.held.item_id} AND slot = 2", "more live")
+    assert_refused(
+        f"UPDATE review_assignment SET slot = 3 WHERE item_id = {world.assignment.item_id} AND slot = 2", "more live"
+    )
 
 
-def test_a_place_is_one_persons(world: World) -> None:
-    refused(world.lease(1, 1), "one_reviewer_per_slot|UNIQUE")
+def test_slot_has_one_reviewer(world: World) -> None:
+    assert_refused(world.lease(1, 1), "one_reviewer_per_slot|UNIQUE")
 
 
-def test_a_lost_lease_is_not_taken_up_beside_two_others(world: World) -> None:
-    release(world.held)
+def test_expired_lease_is_not_renewed_when_the_item_is_full(world: World) -> None:
+    release(world.assignment)
     execute(world.lease(1, 1))
     execute(world.lease(2, 2))
-    refused(move(world.held, "state = 'leased', fence = 2, slot = 3"), "more live assignments")
+    assert_refused(update_sql(world.assignment, "state = 'leased', fence = 2, slot = 3"), "more live assignments")
 
 
 def test_an_item_cannot_need_fewer_than_it_has(world: World) -> None:
     execute(world.lease(1, 2))
-    refused(f"UPDATE review_reviewitem SET reviews_needed = 1 WHERE id = {world.held.item_id}", "more live")
-    execute(f"UPDATE review_reviewitem SET reviews_needed = 3 WHERE id = {world.held.item_id}")
+    assert_refused(
+        f"UPDATE review_reviewitem SET reviews_needed = 1 WHERE id = {world.assignment.item_id}", "more live"
+    )
+    execute(f"UPDATE review_reviewitem SET reviews_needed = 3 WHERE id = {world.assignment.item_id}")
     execute(world.lease(2, 3))
 
 
-def test_a_person_has_an_item_once(world: World) -> None:
-    refused(world.lease(0, 2), "one_assignment_per_reviewer|UNIQUE")
-    release(world.held)
-    refused(world.lease(0, 2), "one_assignment_per_reviewer|UNIQUE")
+def test_reviewer_has_an_item_once(world: World) -> None:
+    assert_refused(world.lease(0, 2), "one_assignment_per_reviewer|UNIQUE")
+    release(world.assignment)
+    assert_refused(world.lease(0, 2), "one_assignment_per_reviewer|UNIQUE")
 
 
 @WAITS
 @pytest.mark.django_db(transaction=True)
-def test_of_two_at_the_same_moment_one_is_too_many() -> None:
+def test_one_of_two_concurrent_leases_is_refused() -> None:
     world = World(reviewers=4, reviews_needed=3)
-    release(world.held)
+    release(world.assignment)
     execute(world.lease(1, 3))
-    ReviewItem.objects.filter(pk=world.held.item_id).update(reviews_needed=2)  # the third place is held, and counts
+    ReviewItem.objects.filter(pk=world.assignment.item_id).update(
+        reviews_needed=2
+    )  # the third place is held, and counts
 
     def lease(person: int, slot: int) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(world.lease(person, slot))
             time.sleep(0.3)
 
-    found = together(lambda: lease(2, 1), lambda: lease(3, 2))
-    assert [type(one) for one in found if one] == [IntegrityError]
-    assert world.held.item.assignments.filter(state="leased").count() == 2
+    results = run_concurrently(lambda: lease(2, 1), lambda: lease(3, 2))
+    assert [type(error) for error in results if error] == [IntegrityError]
+    assert world.assignment.item.assignments.filter(state="leased").count() == 2
 
 
 # Leases
@@ -161,225 +172,265 @@ def test_of_two_at_the_same_moment_one_is_too_many() -> None:
 
 @pytest.mark.parametrize("fields", [{"state": "finished", "submitted_at": NOW}, {"state": "expired"}, {"fence": 2}])
 def test_an_assignment_begins_as_a_lease(world: World, fields: dict[str, Any]) -> None:
-    refused(world.lease(1, 2, **fields), "begins as a lease")
+    assert_refused(world.lease(1, 2, **fields), "begins as a lease")
 
 
-@pytest.mark.parametrize("left", ["expired", "skipped", "flagged"])
-def test_what_is_not_leased_cannot_be_submitted(world: World, left: str) -> None:
-    execute(move(world.held, f"state = '{left}'"))
-    for into in ("submitted", "finished"):
-        refused(move(world.held, f"state = '{into}', submitted_at = '{NOW}'"), "live lease")
+@pytest.mark.parametrize("initial_state", ["expired", "skipped", "flagged"])
+def test_only_a_leased_assignment_can_be_submitted(world: World, initial_state: str) -> None:
+    execute(update_sql(world.assignment, f"state = '{initial_state}'"))
+    for target_state in ("submitted", "finished"):
+        assert_refused(update_sql(world.assignment, f"state = '{target_state}', submitted_at = '{NOW}'"), "live lease")
 
 
-def test_the_states_come_one_after_the_other(world: World) -> None:
-    refused(move(world.held, f"state = 'revealed', submitted_at = '{NOW}', revealed_at = '{NOW}'"), "live lease|judge")
-    refused(move(world.held, "state = 'gone'"), "live lease|rated_when_submitted")
-    execute(move(world.held, "state = 'flagged'"))
-    refused(move(world.held, "state = 'leased', fence = 2"), "live lease")
+def test_assignment_states_follow_their_order(world: World) -> None:
+    assert_refused(
+        update_sql(world.assignment, f"state = 'revealed', submitted_at = '{NOW}', revealed_at = '{NOW}'"),
+        "live lease|judge",
+    )
+    assert_refused(update_sql(world.assignment, "state = 'gone'"), "live lease|rated_when_submitted")
+    execute(update_sql(world.assignment, "state = 'flagged'"))
+    assert_refused(update_sql(world.assignment, "state = 'leased', fence = 2"), "live lease")
 
 
-def test_rated_means_submitted_and_the_other_way_round(world: World) -> None:
-    refused(move(world.held, "state = 'finished'"), "rated_when_submitted")
-    refused(move(world.held, f"submitted_at = '{NOW}'"), "rated_when_submitted")
+def test_rated_state_requires_submission_and_vice_versa(world: World) -> None:
+    assert_refused(update_sql(world.assignment, "state = 'finished'"), "rated_when_submitted")
+    assert_refused(update_sql(world.assignment, f"submitted_at = '{NOW}'"), "rated_when_submitted")
 
 
-def test_the_fence_rises_with_each_lease_and_never_else(world: World) -> None:
-    refused(move(world.held, "fence = 2"), "fence")
-    execute(move(world.held, "state = 'expired'"))
-    refused(move(world.held, "state = 'leased'"), "fence")
-    refused(move(world.held, "state = 'leased', fence = 3"), "fence")
-    execute(move(world.held, "state = 'leased', fence = 2"))
+def test_fence_rises_with_each_lease_only(world: World) -> None:
+    assert_refused(update_sql(world.assignment, "fence = 2"), "fence")
+    execute(update_sql(world.assignment, "state = 'expired'"))
+    assert_refused(update_sql(world.assignment, "state = 'leased'"), "fence")
+    assert_refused(update_sql(world.assignment, "state = 'leased', fence = 3"), "fence")
+    execute(update_sql(world.assignment, "state = 'leased', fence = 2"))
 
 
 def test_an_assignment_keeps_its_item_its_queue_and_its_reviewer(world: World) -> None:
-    refused(move(world.held, f"reviewer_id = {world.people[1].pk}"), "keeps its item, its queue and its reviewer")
-    other = world.queue.items.exclude(pk=world.held.item_id).first()
-    refused(move(world.held, f"item_id = {other.pk}"), "keeps its item, its queue and its reviewer")
-    queue = make_queue(world.run, reviewers=world.people)
-    refused(move(world.held, f"queue_id = {queue.pk}"), "keeps its item, its queue and its reviewer")
+    assert_refused(
+        update_sql(world.assignment, f"reviewer_id = {world.reviewers[1].pk}"),
+        "keeps its item, its queue and its reviewer",
+    )
+    other_item = world.queue.items.exclude(pk=world.assignment.item_id).first()
+    assert_refused(
+        update_sql(world.assignment, f"item_id = {other_item.pk}"), "keeps its item, its queue and its reviewer"
+    )
+    queue = make_queue(world.run, reviewers=world.reviewers)
+    assert_refused(update_sql(world.assignment, f"queue_id = {queue.pk}"), "keeps its item, its queue and its reviewer")
 
 
-def test_an_assignment_is_of_its_items_queue(world: World) -> None:
-    other = make_queue(world.run, reviewers=world.people)
-    refused(world.lease(1, 2, queue_id=other.pk), "only members of an open queue get")
+def test_assignment_belongs_to_the_queue_of_its_item(world: World) -> None:
+    other_queue = make_queue(world.run, reviewers=world.reviewers)
+    assert_refused(world.lease(1, 2, queue_id=other_queue.pk), "only members of an open queue get")
 
 
 def test_a_lease_takes_one_decision(world: World) -> None:
-    world.rated()
-    refused(world.rating(idempotency_key="second"), "one_rating_per_turn|UNIQUE")
-    refused(world.rating(seq=2, idempotency_key="second"), "one first rating")
-    undo(load_assignment(world.held.pk), by=world.people[0])
-    refused(world.rating(seq=2, idempotency_key="second"), "one first rating")  # it is in hand again, not submitted
-    execute(move(world.held, f"state = 'finished', submitted_at = '{NOW}'"))
+    world.submit_rating()
+    assert_refused(world.rating(idempotency_key="second"), "one_rating_per_turn|UNIQUE")
+    assert_refused(world.rating(seq=2, idempotency_key="second"), "one first rating")
+    undo(load_assignment(world.assignment.pk), by=world.reviewers[0])
+    assert_refused(
+        world.rating(seq=2, idempotency_key="second"), "one first rating"
+    )  # it is in hand again, not submitted
+    execute(update_sql(world.assignment, f"state = 'finished', submitted_at = '{NOW}'"))
     execute(world.rating(seq=2, idempotency_key="second"))
 
 
 # Blindness
 
 
-def test_the_judge_is_shown_after_the_rating_once_and_for_all(world: World) -> None:
-    execute(move(world.held, f"state = 'submitted', submitted_at = '{NOW}'"))
-    refused(move(world.held, f"state = 'revealed', revealed_at = '{NOW}'"), "not shown before a rating")
+def test_judge_is_revealed_once_and_only_after_the_rating(world: World) -> None:
+    execute(update_sql(world.assignment, f"state = 'submitted', submitted_at = '{NOW}'"))
+    assert_refused(
+        update_sql(world.assignment, f"state = 'revealed', revealed_at = '{NOW}'"), "not shown before a rating"
+    )
     execute(world.rating())
-    refused(move(world.held, f"revealed_at = '{NOW}'"), "revealed_when_shown")
-    execute(move(world.held, f"state = 'revealed', revealed_at = '{NOW}'"))
-    refused(world.rating(seq=2, idempotency_key="after"), "before the judge was seen")
-    refused(move(world.held, "state = 'leased', revealed_at = NULL, submitted_at = NULL, fence = 2"), "lease|seen it")
-    execute(move(world.held, "state = 'finished'"))
-    refused(move(world.held, "revealed_at = NULL"), "seen it")
-    refused(move(world.held, "revealed_at = '2026-01-02 00:00:00+00'"), "seen it")
-    refused(move(world.held, "state = 'leased', submitted_at = NULL, fence = 2"), "live lease|revealed_when_shown")
+    assert_refused(update_sql(world.assignment, f"revealed_at = '{NOW}'"), "revealed_when_shown")
+    execute(update_sql(world.assignment, f"state = 'revealed', revealed_at = '{NOW}'"))
+    assert_refused(world.rating(seq=2, idempotency_key="after"), "before the judge was seen")
+    assert_refused(
+        update_sql(world.assignment, "state = 'leased', revealed_at = NULL, submitted_at = NULL, fence = 2"),
+        "lease|seen it",
+    )
+    execute(update_sql(world.assignment, "state = 'finished'"))
+    assert_refused(update_sql(world.assignment, "revealed_at = NULL"), "seen it")
+    assert_refused(update_sql(world.assignment, "revealed_at = '2026-01-02 00:00:00+00'"), "seen it")
+    assert_refused(
+        update_sql(world.assignment, "state = 'leased', submitted_at = NULL, fence = 2"),
+        "live lease|revealed_when_shown",
+    )
 
 
-def test_no_first_rating_follows_a_look_at_the_judge_even_on_a_lease_that_has_none(world: World) -> None:
-    execute(move(world.held, f"state = 'submitted', submitted_at = '{NOW}'"))
+def test_no_first_rating_follows_a_reveal_even_on_another_lease(world: World) -> None:
+    execute(update_sql(world.assignment, f"state = 'submitted', submitted_at = '{NOW}'"))
     execute(world.rating())
-    execute(move(world.held, "state = 'leased', submitted_at = NULL, fence = 2"))
-    execute(move(world.held, f"state = 'submitted', submitted_at = '{NOW}'"))
-    execute(move(world.held, f"state = 'revealed', revealed_at = '{NOW}'"))
-    execute(move(world.held, "state = 'finished'"))
-    refused(world.rating(seq=2, idempotency_key="after"), "before the judge was seen")
+    execute(update_sql(world.assignment, "state = 'leased', submitted_at = NULL, fence = 2"))
+    execute(update_sql(world.assignment, f"state = 'submitted', submitted_at = '{NOW}'"))
+    execute(update_sql(world.assignment, f"state = 'revealed', revealed_at = '{NOW}'"))
+    execute(update_sql(world.assignment, "state = 'finished'"))
+    assert_refused(world.rating(seq=2, idempotency_key="after"), "before the judge was seen")
 
 
 @pytest.mark.parametrize("scope", ["answer", "run"])
-def test_who_has_seen_the_judge_does_not_rate_blind(world: World, scope: str) -> None:
-    execute(move(world.held, f"state = 'finished', submitted_at = '{NOW}'"))
-    seen = {"answer": world.held.item.answer_id, "run": world.run.pk}[scope]
-    row = {"user_id": world.people[0].pk, "scope": scope, "object_id": seen, "via": "test", "created_at": NOW}
-    execute(insert("review_exposure", row))
-    refused(world.rating(blind=True), "not blind")
+def test_rating_is_not_blind_after_the_judge_was_seen(world: World, scope: str) -> None:
+    execute(update_sql(world.assignment, f"state = 'finished', submitted_at = '{NOW}'"))
+    object_id = {"answer": world.assignment.item.answer_id, "run": world.run.pk}[scope]
+    row = {"user_id": world.reviewers[0].pk, "scope": scope, "object_id": object_id, "via": "test", "created_at": NOW}
+    execute(insert_sql("review_exposure", row))
+    assert_refused(world.rating(blind=True), "not blind")
     execute(world.rating(blind=False))
 
 
-def test_what_others_saw_and_other_answers_leave_a_rating_blind(world: World) -> None:
-    execute(move(world.held, f"state = 'finished', submitted_at = '{NOW}'"))
+def test_rating_stays_blind_after_exposures_of_others_or_other_answers(world: World) -> None:
+    execute(update_sql(world.assignment, f"state = 'finished', submitted_at = '{NOW}'"))
     row = {"scope": "answer", "via": "test", "created_at": NOW}
-    execute(insert("review_exposure", row | {"user_id": world.people[1].pk, "object_id": world.held.item.answer_id}))
-    other = Answer.objects.exclude(pk=world.held.item.answer_id).first()
-    execute(insert("review_exposure", row | {"user_id": world.people[0].pk, "object_id": other.pk}))
+    execute(
+        insert_sql(
+            "review_exposure", row | {"user_id": world.reviewers[1].pk, "object_id": world.assignment.item.answer_id}
+        )
+    )
+    other_answer = Answer.objects.exclude(pk=world.assignment.item.answer_id).first()
+    execute(insert_sql("review_exposure", row | {"user_id": world.reviewers[0].pk, "object_id": other_answer.pk}))
     execute(world.rating(blind=True))
 
 
-def test_an_assisted_rating_is_never_blind_whatever_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_assisted_rating_is_never_blind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "record_item_exposure", lambda *_: None)
     world = World(mode="assisted")
-    execute(move(world.held, f"state = 'finished', submitted_at = '{NOW}'"))
-    refused(world.rating(blind=True), "not blind")
+    execute(update_sql(world.assignment, f"state = 'finished', submitted_at = '{NOW}'"))
+    assert_refused(world.rating(blind=True), "not blind")
 
 
-def test_a_queue_under_way_stays_blind_and_asks_for_the_same(world: World) -> None:
-    refused(f"UPDATE review_reviewqueue SET mode = 'assisted' WHERE id = {world.queue.pk}", "stays blind or assisted")
+def test_open_queue_keeps_its_mode_project_and_metrics(world: World) -> None:
+    assert_refused(
+        f"UPDATE review_reviewqueue SET mode = 'assisted' WHERE id = {world.queue.pk}", "stays blind or assisted"
+    )
     project = make_project()
-    refused(f"UPDATE review_reviewqueue SET project_id = {project.pk} WHERE id = {world.queue.pk}", "keeps its project")
-    asked = world.queue.metrics.get()
-    refused(f"UPDATE review_queuemetric SET position = 4 WHERE id = {asked.pk}", "never changes")
-    more = make_scored_run(metrics=["faithfulness"]).scores.first().metric
-    row = {"queue_id": world.queue.pk, "metric_id": more.pk, "position": 2, "created_at": NOW}
-    refused(insert("review_queuemetric", row), "asks for nothing else")
+    assert_refused(
+        f"UPDATE review_reviewqueue SET project_id = {project.pk} WHERE id = {world.queue.pk}", "keeps its project"
+    )
+    queue_metric = world.queue.metrics.get()
+    assert_refused(f"UPDATE review_queuemetric SET position = 4 WHERE id = {queue_metric.pk}", "never changes")
+    extra_metric = make_scored_run(metrics=["faithfulness"]).scores.first().metric
+    row = {"queue_id": world.queue.pk, "metric_id": extra_metric.pk, "position": 2, "created_at": NOW}
+    assert_refused(insert_sql("review_queuemetric", row), "asks for nothing else")
 
 
 # Scope
 
 
 def test_only_members_get_an_item(world: World) -> None:
-    world.people.append(make_user("reviewer", world.queue.project))
-    refused(world.lease(3, 2), "only members of an open queue get")
+    world.reviewers.append(make_user("reviewer", world.queue.project))
+    assert_refused(world.lease(3, 2), "only members of an open queue get")
 
 
-def test_an_item_that_is_kept_for_others_is_not_leased(world: World) -> None:
-    ReviewItem.objects.filter(pk=world.held.item_id).update(reserved=True)
-    refused(world.lease(1, 2), "only those kept for them")
-    Reservation.objects.create(item=world.held.item, reviewer=world.people[1])
+def test_reserved_item_is_leased_to_its_reviewers_only(world: World) -> None:
+    ReviewItem.objects.filter(pk=world.assignment.item_id).update(reserved=True)
+    assert_refused(world.lease(1, 2), "only those kept for them")
+    Reservation.objects.create(item=world.assignment.item, reviewer=world.reviewers[1])
     execute(world.lease(1, 2))
-    execute(move(world.held, "state = 'expired'"))
-    refused(move(world.held, "state = 'leased', fence = 2"), "only those kept for them")
+    execute(update_sql(world.assignment, "state = 'expired'"))
+    assert_refused(update_sql(world.assignment, "state = 'leased', fence = 2"), "only those kept for them")
 
 
-def test_a_closed_queue_and_an_item_that_is_done_are_not_leased(world: World) -> None:
-    ReviewItem.objects.filter(pk=world.held.item_id).update(state="done")
-    refused(world.lease(1, 2), "given to nobody else")
-    ReviewItem.objects.filter(pk=world.held.item_id).update(state="open")
+def test_closed_queue_and_done_item_are_not_leased(world: World) -> None:
+    ReviewItem.objects.filter(pk=world.assignment.item_id).update(state="done")
+    assert_refused(world.lease(1, 2), "given to nobody else")
+    ReviewItem.objects.filter(pk=world.assignment.item_id).update(state="open")
     ReviewQueue.objects.filter(pk=world.queue.pk).update(state="closed")
-    refused(world.lease(1, 2), "members of an open queue")
-    execute(move(world.held, "state = 'expired'"))
-    refused(move(world.held, "state = 'leased', fence = 2"), "open queue")
+    assert_refused(world.lease(1, 2), "members of an open queue")
+    execute(update_sql(world.assignment, "state = 'expired'"))
+    assert_refused(update_sql(world.assignment, "state = 'leased', fence = 2"), "open queue")
 
 
 def test_members_have_a_role_in_the_project(world: World) -> None:
     row = {"queue_id": world.queue.pk, "offset": 0, "served": 0, "created_at": NOW}
     quoted = {f'"{name}"': value for name, value in row.items()}
-    refused(insert("review_queuemember", quoted | {"reviewer_id": make_user("reviewer").pk}), "role in its project")
-    execute(insert("review_queuemember", quoted | {"reviewer_id": make_user(is_superuser=True).pk}))
+    assert_refused(
+        insert_sql("review_queuemember", quoted | {"reviewer_id": make_user("reviewer").pk}), "role in its project"
+    )
+    execute(insert_sql("review_queuemember", quoted | {"reviewer_id": make_user(is_superuser=True).pk}))
 
 
-def test_items_are_kept_for_members(world: World) -> None:
-    row = {"item_id": world.held.item_id, "reviewer_id": make_user().pk, "after": 0, "created_at": NOW}
-    refused(insert("review_reservation", row), "kept for members")
+def test_items_are_reserved_for_members(world: World) -> None:
+    row = {"item_id": world.assignment.item_id, "reviewer_id": make_user().pk, "after": 0, "created_at": NOW}
+    assert_refused(insert_sql("review_reservation", row), "kept for members")
 
 
 def test_an_item_is_an_answer_of_its_run_in_the_queues_project(world: World) -> None:
-    elsewhere = make_scored_run(metrics=["correctness"])
+    other_run = make_scored_run(metrics=["correctness"])
     row = {"queue_id": world.queue.pk, "occasion": 1, "reviews_needed": 1, "reserved": False, "shuffle_key": 1}
     row |= {"state": "open", "created_at": NOW}
-    strange = elsewhere.answer_set.answers.first()
-    for run, answer in ((world.run, strange), (elsewhere, strange), (elsewhere, world.held.item.answer)):
-        refused(insert("review_reviewitem", row | {"run_id": run.pk, "answer_id": answer.pk}), "answer of its run")
-    refused(f"UPDATE review_reviewitem SET run_id = {elsewhere.pk} WHERE id = {world.held.item_id}", "keeps its queue")
+    foreign_answer = other_run.answer_set.answers.first()
+    for run, answer in (
+        (world.run, foreign_answer),
+        (other_run, foreign_answer),
+        (other_run, world.assignment.item.answer),
+    ):
+        assert_refused(
+            insert_sql("review_reviewitem", row | {"run_id": run.pk, "answer_id": answer.pk}), "answer of its run"
+        )
+    assert_refused(
+        f"UPDATE review_reviewitem SET run_id = {other_run.pk} WHERE id = {world.assignment.item_id}", "keeps its queue"
+    )
 
 
-def test_a_rating_is_by_who_holds_the_item_of_its_answer_for_a_metric_of_the_queue(world: World) -> None:
-    execute(move(world.held, f"state = 'finished', submitted_at = '{NOW}'"))
-    other = Answer.objects.exclude(pk=world.held.item.answer_id).first()
-    more = make_scored_run(metrics=["faithfulness"]).scores.first().metric
-    strange = [{"reviewer_id": world.people[1].pk}, {"answer_id": other.pk}, {"metric_id": more.pk}]
-    for fields in strange:
-        refused(world.rating(**fields), "by who holds the item")
+def test_rating_requires_the_lease_the_answer_and_a_metric_of_the_queue(world: World) -> None:
+    execute(update_sql(world.assignment, f"state = 'finished', submitted_at = '{NOW}'"))
+    other_answer = Answer.objects.exclude(pk=world.assignment.item.answer_id).first()
+    extra_metric = make_scored_run(metrics=["faithfulness"]).scores.first().metric
+    invalid_fields = [
+        {"reviewer_id": world.reviewers[1].pk},
+        {"answer_id": other_answer.pk},
+        {"metric_id": extra_metric.pk},
+    ]
+    for fields in invalid_fields:
+        assert_refused(world.rating(**fields), "by who holds the item")
     execute(world.rating())
 
 
-def test_a_final_rating_follows_a_first_one(world: World) -> None:
-    execute(move(world.held, f"state = 'finished', submitted_at = '{NOW}'"))
-    refused(world.rating(phase="final", idempotency_key="final"), "follows a first one")
+def test_final_rating_requires_a_first_rating(world: World) -> None:
+    execute(update_sql(world.assignment, f"state = 'finished', submitted_at = '{NOW}'"))
+    assert_refused(world.rating(phase="final", idempotency_key="final"), "follows a first one")
     execute(world.rating())
     execute(world.rating(phase="final", idempotency_key="final"))
 
 
-def test_a_final_rating_ends_the_item(world: World) -> None:
-    execute(move(world.held, f"state = 'submitted', submitted_at = '{NOW}'"))
+def test_final_rating_requires_a_finished_assignment(world: World) -> None:
+    execute(update_sql(world.assignment, f"state = 'submitted', submitted_at = '{NOW}'"))
     execute(world.rating())
-    refused(world.rating(phase="final", idempotency_key="final"), "follows a first one")
+    assert_refused(world.rating(phase="final", idempotency_key="final"), "follows a first one")
 
 
-def test_nothing_of_it_stands_in_the_way_of_reviewing(world: World) -> None:
-    rated = world.rated()
-    assert reveal(rated)
-    finalise(load_assignment(rated.pk), by=world.people[0])
-    assert Rating.objects.filter(assignment=rated).count() == 2
-    assert QueueMember.objects.get(queue=world.queue, reviewer=world.people[0]).served == 1
+def test_guards_allow_a_normal_review(world: World) -> None:
+    assignment = world.submit_rating()
+    assert reveal(assignment)
+    finalise(load_assignment(assignment.pk), by=world.reviewers[0])
+    assert Rating.objects.filter(assignment=assignment).count() == 2
+    assert QueueMember.objects.get(queue=world.queue, reviewer=world.reviewers[0]).served == 1
 
 
 # The guards themselves
 
 
-def test_every_guard_is_there_and_each_has_its_own_name() -> None:
+def test_every_guard_is_installed_under_its_own_name() -> None:
     assert guards.missing_guards() == []
     assert len({guard.name for guard in guards.guards()}) == len(guards.guards()) == len(GUARDED)
 
 
-def test_a_lost_guard_is_told_by_check_and_health_until_it_is_back() -> None:
+def test_missing_guard_is_reported_by_check_and_health() -> None:
     on = " ON review_assignment" if connection.vendor == "postgresql" else ""
     execute(f"DROP TRIGGER guard_overlap_of_new{on}")
-    found = check_guards(databases=["default"])
-    assert [type(one) for one in found] == [Error]
-    assert "overlap_of_new" in found[0].msg
-    assert "guard overlap_of_new is missing" in [found.text for found in find_issues()]
+    issues = check_guards(databases=["default"])
+    assert [type(message) for message in issues] == [Error]
+    assert "overlap_of_new" in issues[0].msg
+    assert "guard overlap_of_new is missing" in [issues.text for issues in find_issues()]
     guards.install()
     assert check_guards(databases=["default"]) == []
 
 
 @pytest.fixture
-def rebuilt() -> Iterator[Callable[[], None]]:
-    """Rebuilds a table that guards of other tables name, as a migration does."""
+def rebuild_table() -> Iterator[Callable[[], None]]:
+    """Rebuild a table that guards of other tables name, as a migration does."""
 
     def rebuild() -> None:
         with connection.schema_editor() as editor:
@@ -395,29 +446,29 @@ def rebuilt() -> Iterator[Callable[[], None]]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_tables_are_rebuilt_while_guards_are_away_and_they_come_back(rebuilt: Callable[[], None]) -> None:
+def test_table_is_rebuilt_without_guards_and_migrate_restores_them(rebuild_table: Callable[[], None]) -> None:
     guards.remove()
-    rebuilt()
-    assert "guard overlap_of_new is missing" in [found.text for found in find_issues()]
+    rebuild_table()
+    assert "guard overlap_of_new is missing" in [issue.text for issue in find_issues()]
     call_command("migrate", verbosity=0)
     assert guards.missing_guards() == []
     world = World()
     execute(world.lease(1, 2))
-    refused(world.lease(2, 3), "more live assignments")
+    assert_refused(world.lease(2, 3), "more live assignments")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_migrations_meet_no_guards(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[list[str]] = []
+def test_migrations_run_without_guards(monkeypatch: pytest.MonkeyPatch) -> None:
+    trigger_names: list[list[str]] = []
 
-    def left(database: object) -> bool:
-        return len(seen) > 0
+    def is_migrated(database: object) -> bool:
+        return len(trigger_names) > 0
 
-    monkeypatch.setattr(guards, "_is_migrated", left)
+    monkeypatch.setattr(guards, "_is_migrated", is_migrated)
     with guards.suspended(connection):
-        seen.append([name for name, _ in guards._installed_triggers(connection)])
+        trigger_names.append([name for name, _ in guards._installed_triggers(connection)])
         assert guards.missing_guards() == []
-    assert seen == [[]]
+    assert trigger_names == [[]]
     assert guards.missing_guards() == []
 
 

@@ -1,4 +1,4 @@
-"""``migrate`` on databases without guards: it tells its plan, and puts them there."""
+"""``migrate`` on databases without guards: prints its plan and installs the guards."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ def unguarded() -> None:
 
 
 @pytest.fixture
-def left(unguarded: None) -> str:
-    """The name of a migration that is not applied, in a database without guards."""
+def unapplied_migration(unguarded: None) -> str:
+    """Name of an unapplied migration, in a database without guards."""
     (last,) = MigrationLoader(connection).graph.leaf_nodes("review")
     MigrationRecorder(connection).record_unapplied(*last)
     return ".".join(last)
 
 
 def migrate(**options: bool) -> str:
-    """What the command prints, run with the checks that it makes on a command line."""
-    told = StringIO()
-    call_command("migrate", stdout=told, skip_checks=False, **options)
-    return told.getvalue()
+    """Output of the command, run with the checks of the command line."""
+    output = StringIO()
+    call_command("migrate", stdout=output, skip_checks=False, **options)
+    return output.getvalue()
 
 
-def test_what_is_left_to_migrate_is_told_before_there_are_guards(left: str) -> None:
-    assert left in migrate(plan=True)
-    with pytest.raises(SystemExit) as ended:
+def test_plan_is_printed_before_guards_exist(unapplied_migration: str) -> None:
+    assert unapplied_migration in migrate(plan=True)
+    with pytest.raises(SystemExit) as error:
         migrate(check_unapplied=True)
-    assert ended.value.code == 1
+    assert error.value.code == 1
     assert guards.missing_guards()  # telling puts nothing there
 
 
-@pytest.mark.parametrize("only_tells", ["plan", "check_unapplied"])
-def test_a_guard_that_got_lost_is_named_where_no_migration_is_left(unguarded: None, only_tells: str) -> None:
+@pytest.mark.parametrize("option", ["plan", "check_unapplied"])
+def test_missing_guard_is_named_when_no_migration_is_left(unguarded: None, option: str) -> None:
     with pytest.raises(SystemCheckError, match=r"concord\.E005.* is missing"):
-        migrate(**{only_tells: True})
+        migrate(**{option: True})
     assert guards.missing_guards()
 
 
-def test_migrate_puts_them_back_and_then_nothing_is_left_to_tell(unguarded: None) -> None:
+def test_migrate_installs_guards_and_then_reports_nothing(unguarded: None) -> None:
     migrate()
     assert guards.missing_guards() == []
     assert "No planned migration operations" in migrate(plan=True)

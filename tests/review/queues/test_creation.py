@@ -1,4 +1,4 @@
-"""Making queues: several runs in one, random order, pinned rubrics, and what is refused."""
+"""Queue creation: several runs in one queue, random order, pinned rubrics, and refusals."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ pytestmark = pytest.mark.django_db
 
 
 def two_systems(count: int = 6) -> tuple[AnswerSet, AnswerSet]:
-    asked = make_question_set(specs=count)
-    return make_answer_set(asked), make_answer_set(asked)
+    questions = make_question_set(specs=count)
+    return make_answer_set(questions), make_answer_set(questions)
 
 
 def queue_over(runs: object, **fields: object) -> ReviewQueue:
     first = runs[0] if isinstance(runs, list) else runs
     rules = {"metrics": ["correctness"], "strategy": "all", "seed": 5}
-    people = {"reviewers": [make_user("reviewer", first.project)]} if "reviewers" not in fields else {}
-    return make_queue(runs, **(rules | people | fields))
+    reviewers = {"reviewers": [make_user("reviewer", first.project)]} if "reviewers" not in fields else {}
+    return make_queue(runs, **(rules | reviewers | fields))
 
 
 def test_two_systems_are_mixed_in_one_random_order() -> None:
@@ -85,7 +85,7 @@ def test_rule_metrics_and_unscored_ones_can_be_rated_too() -> None:
     assert rows == [("keyword_hit", None), ("completeness", "answer_quality")]
 
 
-def test_order_and_starting_places_follow_from_the_seed_alone() -> None:
+def test_order_and_offsets_depend_on_the_seed_only() -> None:
     assert shuffle_keys(5, 3) == shuffle_keys(5, 3) != shuffle_keys(6, 3)
     assert ring_offset(5, 1) == ring_offset(5, 1) != ring_offset(5, 2)
     queue = queue_over(make_scored_run())
@@ -100,16 +100,16 @@ def test_answers_to_one_question_do_not_follow_each_other() -> None:
     assert spaced_order(["a", "a", "a"]) == [0, 1, 2]
     assert spaced_order([]) == []
     queue = queue_over([make_scored_run(answers) for answers in two_systems(30)])
-    asked = list(queue.items.order_by("shuffle_key").values_list("answer__question__external_id", flat=True))
-    assert len(asked) == 60
-    assert all(one != two for one, two in itertools.pairwise(asked))
+    question_ids = list(queue.items.order_by("shuffle_key").values_list("answer__question__external_id", flat=True))
+    assert len(question_ids) == 60
+    assert all(previous != following for previous, following in itertools.pairwise(question_ids))
 
 
 @pytest.mark.parametrize("levels", [-1, 2e6])
-def test_the_difference_that_goes_to_a_lead_has_limits(levels: float) -> None:
-    with pytest.raises(DomainError) as refused:
+def test_adjudication_threshold_has_limits(levels: float) -> None:
+    with pytest.raises(DomainError) as error:
         queue_over(make_scored_run(), adjudicate_from=levels)
-    assert (refused.value.code, refused.value.params["field"]) == ("setting_range", "adjudicate_from")
+    assert (error.value.code, error.value.params["field"]) == ("setting_range", "adjudicate_from")
 
 
 def test_an_unnamed_queue_is_named_by_its_questions_and_a_number() -> None:
@@ -118,16 +118,16 @@ def test_an_unnamed_queue_is_named_by_its_questions_and_a_number() -> None:
     assert queue_over(run, name="  March, second round ").name == "March, second round"
 
 
-def test_a_systems_name_may_stand_in_the_name_when_systems_are_shown() -> None:
+def test_system_name_is_allowed_in_the_queue_name_only_when_shown() -> None:
     run = make_scored_run()
     system = run.answer_set.system_version.system.name
     assert queue_over(run, name=f"Answers of {system}", hide_system=False).name == f"Answers of {system}"
-    with pytest.raises(DomainError) as refused:
+    with pytest.raises(DomainError) as error:
         queue_over(run, name=f"Answers of {system.upper()}")
-    assert (refused.value.code, refused.value.params["words"]) == ("queue_name_tells", [system])
+    assert (error.value.code, error.value.params["words"]) == ("queue_name_tells", [system])
 
 
-def test_making_a_queue_is_audited_with_whether_systems_are_hidden() -> None:
+def test_queue_creation_is_audited_with_whether_systems_are_hidden() -> None:
     run = make_scored_run()
     lead = make_user("lead", run.project)
     queue = queue_over(run, hide_system=False, by=lead)
@@ -150,20 +150,20 @@ def test_making_a_queue_is_audited_with_whether_systems_are_hidden() -> None:
         ({"strategy": "fails_plus_share"}, "no_fail_threshold"),
     ],
 )
-def test_an_impossible_queue_is_refused_and_leaves_nothing_behind(fields: dict[str, object], code: str) -> None:
+def test_invalid_queue_is_refused_and_creates_nothing(fields: dict[str, object], code: str) -> None:
     run = make_scored_run(values=[None, 1, 5])
-    with pytest.raises(DomainError) as refused:
+    with pytest.raises(DomainError) as error:
         queue_over(run, **fields)
-    assert refused.value.code == code
+    assert error.value.code == code
     assert not ReviewQueue.objects.exists()
 
 
-def test_people_without_a_role_in_the_project_are_named() -> None:
+def test_reviewers_without_a_role_in_the_project_are_named() -> None:
     run = make_scored_run()
     stranger = make_user("reviewer", make_project(), username="park")
-    with pytest.raises(DomainError) as refused:
+    with pytest.raises(DomainError) as error:
         queue_over(run, reviewers=[stranger])
-    assert (refused.value.code, refused.value.params["people"]) == ("not_in_project", ["park"])
+    assert (error.value.code, error.value.params["people"]) == ("not_in_project", ["park"])
 
 
 def test_an_unknown_metric_is_named_with_the_near_ones() -> None:
@@ -172,12 +172,12 @@ def test_an_unknown_metric_is_named_with_the_near_ones() -> None:
 
 
 def test_runs_of_two_projects_make_no_queue() -> None:
-    with pytest.raises(DomainError) as refused:
+    with pytest.raises(DomainError) as error:
         queue_over([make_scored_run(), make_scored_run()])
-    assert refused.value.code == "several_projects"
+    assert error.value.code == "several_projects"
 
 
-def test_the_database_itself_refuses_an_answer_twice_on_one_occasion() -> None:
+def test_database_refuses_an_answer_twice_on_one_occasion() -> None:
     item = queue_over(make_scored_run()).items.first()
     assert item
     with pytest.raises(IntegrityError), transaction.atomic():

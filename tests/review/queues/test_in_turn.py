@@ -1,4 +1,4 @@
-"""A queue that asks for its criteria in turn: what it keeps, what an item takes, and what is corrected from it."""
+"""Queues that rotate their criteria: stored metrics, the metrics of an item, and corrected scores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COUNT = 60
 
 @pytest.fixture
 def run() -> Run:
-    """60 answers that the judge gives 2, 3 and 4 in turn, under a profile of four judged parts."""
+    """Sixty answers judged 2, 3 and 4 in turn, under a profile of four judged parts."""
     answers = make_answer_set(make_question_set(specs=[question_spec(n) for n in range(1, COUNT + 1)]))
     parts = [{"metric": name, "weight": weight} for name, weight in PARTS.items()]
     spec = {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": parts}
@@ -37,27 +37,30 @@ def run() -> Run:
 
 
 def queue_over(run: Run, **settings: object) -> ReviewQueue:
-    person = make_user("reviewer", run.project)
-    return make_queue(run, QueueSpec(seed=5, reveal="never", **settings), reviewers=[person])
+    reviewer = make_user("reviewer", run.project)
+    return make_queue(run, QueueSpec(seed=5, reveal="never", **settings), reviewers=[reviewer])
 
 
 def rate_all(queue: ReviewQueue, below: float = 1.0) -> None:
-    """Everything by the queue's one person, one level below what the judge said."""
-    person = queue.members.get().reviewer
+    """Rate every item as the queue's one reviewer, ``below`` levels under the judge."""
+    reviewer = queue.members.get().reviewer
     number = 0
-    while held := next_assignment(queue, person):
+    while assignment := next_assignment(queue, reviewer):
         number += 1
-        said = dict(Score.objects.filter(answer=held.item.answer).values_list("metric__name", "value"))
-        given = {row.metric.name: _given(row.metric, said[row.metric.name] - below) for row in item_metrics(held.item)}
-        submit(held, given, idempotency_key=f"k{number}", by=person)
+        judge_values = dict(Score.objects.filter(answer=assignment.item.answer).values_list("metric__name", "value"))
+        ratings = {
+            row.metric.name: _clipped_rating(row.metric, judge_values[row.metric.name] - below)
+            for row in item_metrics(assignment.item)
+        }
+        submit(assignment, ratings, idempotency_key=f"k{number}", by=reviewer)
 
 
-def _given(metric: MetricDefinition, value: float) -> RatingInput:
+def _clipped_rating(metric: MetricDefinition, value: float) -> RatingInput:
     scale = metric.read_scale()
     return RatingInput(value=min(max(value, scale.low), scale.high))
 
 
-def test_without_named_criteria_every_judged_part_is_covered_three_an_answer(run: Run) -> None:
+def test_default_criteria_cover_all_judged_parts_with_three_per_answer(run: Run) -> None:
     queue = queue_over(run, size=40)
     assert [row.metric.name for row in queue.metrics.all()] == sorted(PARTS, key=lambda name: (-PARTS[name], name))
     items = list(queue.items.all())
@@ -67,93 +70,97 @@ def test_without_named_criteria_every_judged_part_is_covered_three_an_answer(run
     draws = Draw.objects.filter(queue=queue)
     assert {draw.metric.name for draw in draws if draw.metric} == set(PARTS)
     for draw in draws:
-        taken = {item.answer_id for item in items if draw.metric_id in item.metric_ids}
-        assert set(draw.frame.filter(sampled=True).values_list("answer", flat=True)) == taken
+        sampled_answers = {item.answer_id for item in items if draw.metric_id in item.metric_ids}
+        assert set(draw.frame.filter(sampled=True).values_list("answer", flat=True)) == sampled_answers
         # drawn with about 40 / 60 by stratum, asked with 3 / 4
         chances = draw.frame.values_list("probability", flat=True)
         assert sum(chances) == pytest.approx(30)
-        places = load_samples(run.answer_set_id, [item.answer_id for item in items]).inclusions(draw.metric_id or 0, [])
-        assert {answer for answer, place in places.items() if place.sampled} == taken
+        inclusions = load_samples(run.answer_set_id, [item.answer_id for item in items]).inclusions(
+            draw.metric_id or 0, []
+        )
+        assert {answer for answer, inclusion in inclusions.items() if inclusion.sampled} == sampled_answers
 
 
-def test_fewest_keys_are_the_three_of_most_weight_of_every_answer(run: Run) -> None:
+def test_fewest_coverage_asks_the_three_heaviest_criteria_of_every_answer(run: Run) -> None:
     queue = queue_over(run, size=40, coverage="fewest_keys")
     assert {row.metric.name for row in queue.metrics.all()} == {"correctness", "faithfulness", "completeness"}
     assert {tuple(item.metric_ids) for item in queue.items.all()} == {()}
     assert [draw.metric for draw in queue.draws.all()] == [None]
 
 
-def test_named_criteria_are_asked_of_every_answer_up_to_three_or_where_the_coverage_says(run: Run) -> None:
-    few = make_queue(run, QueueSpec(size=10), metrics=["correctness"], reviewers=[make_user("reviewer", run.project)])
+def test_named_criteria_are_asked_of_every_answer_up_to_three(run: Run) -> None:
+    small_queue = make_queue(
+        run, QueueSpec(size=10), metrics=["correctness"], reviewers=[make_user("reviewer", run.project)]
+    )
     spec = QueueSpec(size=40, coverage=Coverage.FEWEST)
-    many = make_queue(run, spec, metrics=[*PARTS], reviewers=[make_user("reviewer", run.project)])
-    assert {tuple(item.metric_ids) for queue in (few, many) for item in queue.items.all()} == {()}
+    large_queue = make_queue(run, spec, metrics=[*PARTS], reviewers=[make_user("reviewer", run.project)])
+    assert {tuple(item.metric_ids) for queue in (small_queue, large_queue) for item in queue.items.all()} == {()}
 
 
-def test_what_applies_to_no_answer_is_not_asked_and_nothing_judged_is_refused(run: Run) -> None:
-    gone = Score.objects.filter(run=run, metric__name="correctness")
-    other = make_scored_run(run.answer_set, metrics=["completeness"], values=[None], profile=run.profile_version)
+def test_inapplicable_criterion_is_not_asked_and_no_criteria_is_refused(run: Run) -> None:
+    scores = Score.objects.filter(run=run, metric__name="correctness")
+    unscored_run = make_scored_run(run.answer_set, metrics=["completeness"], values=[None], profile=run.profile_version)
     assert "correctness" in [metric.name for metric in select_criteria([run], QueueSpec())]
-    assert gone.exists()
+    assert scores.exists()
     with pytest.raises(DomainError, match="no_metrics"):
-        select_criteria([other], QueueSpec())
+        select_criteria([unscored_run], QueueSpec())
 
 
-def test_an_item_takes_what_it_asks_and_nothing_else(run: Run) -> None:
+def test_item_takes_ratings_of_its_own_metrics_only(run: Run) -> None:
     queue = queue_over(run, size=40)
-    person = queue.members.get().reviewer
-    held = next_assignment(queue, person)
-    assert held is not None
-    asked = [row.metric.name for row in item_metrics(held.item)]
-    assert [one.name for one in build_card(held, "en").metrics] == asked
+    reviewer = queue.members.get().reviewer
+    assignment = next_assignment(queue, reviewer)
+    assert assignment is not None
+    metric_names = [row.metric.name for row in item_metrics(assignment.item)]
+    assert [card_metric.name for card_metric in build_card(assignment, "en").metrics] == metric_names
     with pytest.raises(DomainError, match="metrics_unknown"):
-        submit(held, {name: RatingInput(value=1) for name in PARTS}, idempotency_key="k", by=person)
+        submit(assignment, {name: RatingInput(value=1) for name in PARTS}, idempotency_key="k", by=reviewer)
     with pytest.raises(DomainError, match="metrics_missing"):
-        submit(held, {asked[0]: RatingInput(value=1)}, idempotency_key="k", by=person)
-    submit(held, {name: RatingInput(value=1) for name in asked}, idempotency_key="k", by=person)
-    assert set(Rating.objects.values_list("metric__name", flat=True)) == set(asked)
+        submit(assignment, {metric_names[0]: RatingInput(value=1)}, idempotency_key="k", by=reviewer)
+    submit(assignment, {name: RatingInput(value=1) for name in metric_names}, idempotency_key="k", by=reviewer)
+    assert set(Rating.objects.values_list("metric__name", flat=True)) == set(metric_names)
 
 
 def test_the_overall_score_is_corrected_from_ratings_of_different_answers(run: Run) -> None:
     rate_all(queue_over(run, size=40))
-    found = correction_sheet(load_inputs(run)).estimates
-    scores = {name: one.corrected for name, one in found.items() if name in PARTS}
+    estimates = correction_sheet(load_inputs(run)).estimates
+    scores = {name: estimate.corrected for name, estimate in estimates.items() if name in PARTS}
     assert all(not figure.withheld for figure in scores.values()), scores
-    assert found["correctness"].corrected.extra["labels"] == 30
+    assert estimates["correctness"].corrected.extra["labels"] == 30
     # The judge gives 2, 3 and 4 in equal numbers, 3 on average, and people are one below.
-    assert found["correctness"].corrected.value == pytest.approx(2.0)
-    overall, judge = found["overall"].corrected, found["overall"].judge_only
+    assert estimates["correctness"].corrected.value == pytest.approx(2.0)
+    overall, judge = estimates["overall"].corrected, estimates["overall"].judge_only
     # .9 x 3/5 + .1 x 3/100, and with one level less .9 x 2/5 + .1 x 2/100
     assert (judge.value, overall.value) == (pytest.approx(0.543), pytest.approx(0.362))
     assert overall.partly_corrected == {}
     assert overall.extra["labels"] == 40
 
 
-def test_after_a_look_what_was_rated_is_certain_for_its_own_criterion_alone(run: Run) -> None:
+def test_rated_answers_are_certain_for_their_own_criterion_only(run: Run) -> None:
     first = queue_over(run, size=40)
     rate_all(first)
     second = queue_over(run, size=20)
     for draw in second.draws.all():
-        earlier = {item.answer_id for item in first.items.all() if draw.metric_id in item.metric_ids}
+        rated_answers = {item.answer_id for item in first.items.all() if draw.metric_id in item.metric_ids}
         certain = draw.frame.filter(stratum="certain")
-        assert set(certain.values_list("answer", flat=True)) == earlier
+        assert set(certain.values_list("answer", flat=True)) == rated_answers
         assert set(certain.values_list("probability", "sampled")) == {(1.0, True)}
         assert draw.planned_after_looking
-        asked = {item.answer_id for item in second.items.all() if draw.metric_id in item.metric_ids}
-        assert not asked & earlier  # nobody rates the same twice
-        rest = draw.frame.exclude(stratum="certain")
-        assert set(rest.filter(sampled=True).values_list("answer", flat=True)) == asked
+        new_answers = {item.answer_id for item in second.items.all() if draw.metric_id in item.metric_ids}
+        assert not new_answers & rated_answers  # nobody rates the same twice
+        remainder = draw.frame.exclude(stratum="certain")
+        assert set(remainder.filter(sampled=True).values_list("answer", flat=True)) == new_answers
 
 
-def test_the_preview_tells_what_an_answer_is_asked_and_how_many_it_takes(run: Run) -> None:
+def test_preview_shows_criteria_per_answer_and_answers_needed(run: Run) -> None:
     spec = QueueSpec(size=20)
     metrics = select_criteria([run], spec)
-    found = queue_preview([run], metrics, spec, reviewers=1)
-    assert found.rotation is not None
-    assert (found.rotation.per_answer, found.rotation.criteria, spec.share_per_criterion(4)) == (3, 4, 0.75)
-    assert found.rotation.fewest_labels == 15  # 20 x 3 / 4
-    assert found.rotation.answers_needed(20) == 27  # 20 / (3 / 4), rounded up
-    assert found.pace == 30 + 25 * 3  # the guess for three criteria, not for four
+    preview = queue_preview([run], metrics, spec, reviewers=1)
+    assert preview.rotation is not None
+    assert (preview.rotation.per_answer, preview.rotation.criteria, spec.share_per_criterion(4)) == (3, 4, 0.75)
+    assert preview.rotation.fewest_labels == 15  # 20 x 3 / 4
+    assert preview.rotation.answers_needed(20) == 27  # 20 / (3 / 4), rounded up
+    assert preview.pace == 30 + 25 * 3  # the guess for three criteria, not for four
     assert queue_preview([run], metrics, QueueSpec(size=40), reviewers=1).rotation.answers_needed(40) == 40  # type: ignore[union-attr]
-    few = QueueSpec(size=20, coverage=Coverage.FEWEST)
-    assert queue_preview([run], select_criteria([run], few), few, reviewers=1).rotation is None
+    fewest_spec = QueueSpec(size=20, coverage=Coverage.FEWEST)
+    assert queue_preview([run], select_criteria([run], fewest_spec), fewest_spec, reviewers=1).rotation is None

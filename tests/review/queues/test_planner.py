@@ -1,4 +1,4 @@
-"""What reviewing more would bring: sentences, expected intervals, and draws shared by earlier ratings."""
+"""Next review planner: sentences, expected intervals, and draws allocated by earlier ratings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.factories import make_user
 from tests.pages.markup import compact
 from tests.review.builders import answer_rows, answers_to, assignment_of, draw_into, metric, queue_for, rate, run_over
 from tests.review.clients import Caller
-from tests.review.sampled import fill, rate_half, rate_the_others
+from tests.review.sampled import fill, rate_half, rate_other_parts
 
 pytestmark = pytest.mark.django_db
 
@@ -38,13 +38,13 @@ def run() -> Run:
 
 
 @pytest.fixture
-def rated(run: Run) -> Run:
-    """Of the 100 drawn, experts agree with the 5s and spread around the 3s: 2 and 4 by turns."""
+def rated_run(run: Run) -> Run:
+    """The run after 100 ratings: experts agree with the 5s and alternate 2 and 4 on the 3s."""
     rate_half(run, [5, 2, 5, 4] * 25)
     return run
 
 
-def test_without_ratings_the_judge_is_taken_to_be_a_quarter_of_the_scale_off(run: Run) -> None:
+def test_unrated_judge_error_is_guessed_at_a_quarter_of_the_scale(run: Run) -> None:
     errors = judge_errors(load_inputs(run))
     assert errors is not None
     # three judged parts of levels 1 to 5 over 5: .8 x (.25 + .20 + .15) x .25
@@ -59,8 +59,8 @@ def test_without_ratings_the_judge_is_taken_to_be_a_quarter_of_the_scale_off(run
     assert plan.minutes == pytest.approx(23 * 105 / 60)
 
 
-def test_ratings_tell_how_far_they_are_apart(rated: Run) -> None:
-    errors = judge_errors(load_inputs(rated))
+def test_judge_errors_are_estimated_from_ratings(rated_run: Run) -> None:
+    errors = judge_errors(load_inputs(rated_run))
     assert errors is not None
     assert (errors.parts, errors.guessed) == (("correctness",), False)
     assert len(errors.by_answer) == 100
@@ -69,25 +69,26 @@ def test_ratings_tell_how_far_they_are_apart(rated: Run) -> None:
     assert errors.deviation == pytest.approx((50 / 99) ** 0.5 * 0.05, rel=1e-6)
 
 
-def test_the_next_review_narrows_the_interval_clearly_or_is_not_proposed(rated: Run) -> None:
-    rate_the_others(rated)
-    plan = next_review(load_inputs(rated))
+def test_next_review_is_proposed_only_if_it_narrows_the_interval(rated_run: Run) -> None:
+    rate_other_parts(rated_run)
+    plan = next_review(load_inputs(rated_run))
     # t(98) x .0355 x sqrt((1 - 100/200) / 100) = .0050 already: nothing on the list is clearly narrower
     assert plan is None
 
 
-def test_parts_that_nobody_rated_come_first(rated: Run) -> None:
-    """Of correctness half is rated, of faithfulness and completeness (.8 x .35 = .28 of the score) nothing: the
-    interval is .0053 + .14 either way (.0050 without the unseen). Taken to be .25 x .28 = .07 off, 20 labels, the
+def test_unrated_parts_are_reviewed_first(rated_run: Run) -> None:
+    """Half of correctness is rated, and nothing of faithfulness and completeness (.8 x .35 = .28 of the score).
+
+    The interval is .0053 + .14 either way (.0050 without the unseen). Taken to be .25 x .28 = .07 off, 20 labels, the
     least, give t(19) x .07 x sqrt((1 - 20/200) / 20) = .0311."""
-    plan = next_review(load_inputs(rated))
+    plan = next_review(load_inputs(rated_run))
     assert plan is not None
     assert (plan.items, plan.guessed, plan.waiting) == (20, True, False)
     assert plan.current_half_width == pytest.approx(0.1453, abs=1e-4)
     assert plan.half_width == pytest.approx((0.0050**2 + 0.0311**2) ** 0.5, abs=2e-4)
 
 
-def test_a_run_without_an_overall_score_or_before_its_end_proposes_nothing(run: Run) -> None:
+def test_no_review_is_proposed_without_overall_score_or_before_the_end(run: Run) -> None:
     assert next_review(load_inputs(fill(run_over(answers_to(["a"] * 9), judged=False), [None] * 9))) is None
     Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
     assert next_review(load_inputs(Run.objects.get(pk=run.pk))) is None
@@ -114,27 +115,27 @@ def test_the_plan_is_one_sentence(plan: ReviewPlan | None, sentence: str) -> Non
         assert guess_note(plan) == ""
 
 
-def test_earlier_ratings_decide_how_a_stratified_draw_is_shared(rated: Run) -> None:
-    planned = design_sample(load_inputs(rated), [metric("correctness")], 20)
+def test_earlier_ratings_allocate_a_stratified_draw(rated_run: Run) -> None:
+    planned = design_sample(load_inputs(rated_run), [metric("correctness")], 20)
     assert planned.uses_neyman
     # no error at 5, .05 x 1 at 3: nearly all of the draw goes to the 3s, at least two to the 5s
-    found = queue_preview(
-        [rated],
+    preview = queue_preview(
+        [rated_run],
         [metric("correctness")],
         QueueSpec(size=20),
         reviewers=1,
         params=planned.params,
     )
-    drawn: dict[str, int] = {}
-    for one in found.single_sample:
-        drawn[one.stratum] = drawn.get(one.stratum, 0) + one.sampled
-    assert drawn.pop("certain") == 100
-    assert len(drawn) == 2
-    high, low = sorted(drawn.values())
-    assert low > high >= 2
-    assert low + high == 20
-    assert found.items == 20
-    expected = expected_interval(planned, found.single_sample)
+    sampled_by_stratum: dict[str, int] = {}
+    for row in preview.single_sample:
+        sampled_by_stratum[row.stratum] = sampled_by_stratum.get(row.stratum, 0) + row.sampled
+    assert sampled_by_stratum.pop("certain") == 100
+    assert len(sampled_by_stratum) == 2
+    high_count, low_count = sorted(sampled_by_stratum.values())
+    assert low_count > high_count >= 2
+    assert low_count + high_count == 20
+    assert preview.items == 20
+    expected = expected_interval(planned, preview.single_sample)
     assert expected is not None
     # the 100 drawn earlier are certain; of the other 100: (50/200)^2 x .64 x .0505^2 / 18 for the 3s and
     # (50/200)^2 x .96 x .004^2 / 2 for the 5s are 6.149e-6; t(20 - 2 - 1) x .0024797 = 2.1098 x .0024797
@@ -142,7 +143,7 @@ def test_earlier_ratings_decide_how_a_stratified_draw_is_shared(rated: Run) -> N
     assert not expected.guessed
 
 
-def test_the_run_page_says_what_to_review_next(run: Run) -> None:
+def test_run_page_shows_the_next_review(run: Run) -> None:
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
     text = client.get(reverse("run", args=[run.pk])).content.decode()
@@ -150,37 +151,37 @@ def test_the_run_page_says_what_to_review_next(run: Run) -> None:
     assert "A first guess, as nobody has rated yet: it assumes the judge to be off by a quarter of the scale." in text
 
 
-def test_commands_and_rest_say_it_too(run: Run) -> None:
+def test_commands_and_rest_return_the_next_review(run: Run) -> None:
     sentence = "Review 23 answers, about 40 min, for an interval of about 0.05 either way for this run."
-    told = Caller(make_user(Role.VIEWER, run.project)).get(f"runs/{run.pk}/correction/").json()["next_review"]
-    assert (told["items"], told["guessed"], told["now"], told["sentence"]) == (23, True, None, sentence)
+    plan = Caller(make_user(Role.VIEWER, run.project)).get(f"runs/{run.pk}/correction/").json()["next_review"]
+    assert (plan["items"], plan["guessed"], plan["now"], plan["sentence"]) == (23, True, None, sentence)
     for command in ("results", "corrected_scores"):
         text, as_json = StringIO(), StringIO()
         call_command(command, str(run.pk), stdout=text)
         assert sentence in text.getvalue()
         call_command(command, str(run.pk), "--format", "json", stdout=as_json)
-        assert json.loads(as_json.getvalue())["next_review"] == told
+        assert json.loads(as_json.getvalue())["next_review"] == plan
 
 
-def test_the_json_report_of_every_entrance_has_it(run: Run, tmp_path: Path) -> None:
+def test_every_json_report_has_the_next_review(run: Run, tmp_path: Path) -> None:
     caller = Caller(make_user(Role.VIEWER, run.project))
-    told = caller.get(f"runs/{run.pk}/correction/").json()["next_review"]
-    assert told["items"] == 23
+    plan = caller.get(f"runs/{run.pk}/correction/").json()["next_review"]
+    assert plan["items"] == 23
     report = b"".join(caller.get(f"runs/{run.pk}/report/").streaming_content)
-    assert json.loads(report)["next_review"] == told
+    assert json.loads(report)["next_review"] == plan
     path = tmp_path / "report.json"
     call_command("export_report", str(run.pk), "--output", str(path), stdout=StringIO())
-    assert json.loads(path.read_text(encoding="utf-8"))["next_review"] == told
+    assert json.loads(path.read_text(encoding="utf-8"))["next_review"] == plan
     Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
     report = b"".join(caller.get(f"runs/{run.pk}/report/").streaming_content)
     assert json.loads(report)["next_review"] is None
 
 
-def test_the_preview_of_a_queue_shows_the_interval_to_be_expected(run: Run) -> None:
+def test_queue_preview_shows_the_expected_interval(run: Run) -> None:
     lead, reviewer = make_user(Role.LEAD, run.project), make_user(Role.REVIEWER, run.project)
     client = Client()
     client.force_login(lead)
-    asked = {
+    form_data = {
         "run": run.pk,
         "coverage": "corrected_overall",
         "strategy": "stratified",
@@ -197,32 +198,32 @@ def test_the_preview_of_a_queue_shows_the_interval_to_be_expected(run: Run) -> N
         "distribution": "pool",
         "reveal_percent": 10,
     }
-    text = client.get(reverse("queue-preview"), asked).content.decode()
+    text = client.get(reverse("queue-preview"), form_data).content.decode()
     # a guess for one part: .8 x .25 x .25 = .05; t(37) x .05 x sqrt(.8 / 40) = .0143, rounded up
     assert "±0.02" in text
     assert "How the answers are shared among strata" in text
 
 
-def test_the_preview_says_how_many_answers_an_interval_or_a_difference_takes(run: Run) -> None:
+def test_precision_goals_give_answers_for_a_width_or_difference(run: Run) -> None:
     planned = design_sample(load_inputs(run), [metric("correctness")], 40, guessed_error=0.5)
     # half of the scale: .8 x .25 x .5 = .1 in both strata of 100 (5s and 3s of one category)
-    found = precision_goals(planned, ReviewStaff(2, 1, 60.0), width=0.04, difference=0.05)
-    by_items = {one.items: one for one in found}
-    (wide,) = [one for one in found if one.asked and one.half_width > 0.03]
+    goals = precision_goals(planned, ReviewStaff(2, 1, 60.0), width=0.04, difference=0.05)
+    by_items = {goal.items: goal for goal in goals}
+    (wide,) = [goal for goal in goals if goal.asked and goal.half_width > 0.03]
     # t(22) = 2.0739: 2.0739 x .1 x sqrt((1 - 25/200) / 25) is .0388; 24 give 2.0796 x .1 x sqrt(.88 / 24) = .0398
     assert (wide.items, wide.minutes_each) == (24, 12.0)
     assert wide.half_width == pytest.approx(2.0796 * 0.1 * (0.88 / 24) ** 0.5, rel=1e-3)
-    finds = [one for one in found if one.asked and one is not wide]
-    assert [one.difference <= 0.05 for one in finds] == [True]
+    difference_goals = [goal for goal in goals if goal.asked and goal is not wide]
+    assert [goal.difference <= 0.05 for goal in difference_goals] == [True]
     assert max(by_items) < 200
-    assert [one.items for one in found] == sorted(by_items)
+    assert [goal.items for goal in goals] == sorted(by_items)
 
 
-def test_what_it_takes_stands_in_the_preview_and_a_guess_can_be_stated(run: Run) -> None:
+def test_preview_shows_precision_goals_and_takes_a_guess(run: Run) -> None:
     lead, reviewer = make_user(Role.LEAD, run.project), make_user(Role.REVIEWER, run.project)
     client = Client()
     client.force_login(lead)
-    asked = {
+    form_data = {
         "run": run.pk,
         "coverage": "corrected_overall",
         "strategy": "stratified",
@@ -241,28 +242,28 @@ def test_what_it_takes_stands_in_the_preview_and_a_guess_can_be_stated(run: Run)
         "width": "0.04",
         "guess": "50",
     }
-    text = compact(client.get(reverse("queue-preview"), asked).content.decode())
+    text = compact(client.get(reverse("queue-preview"), form_data).content.decode())
     assert "How many answers an interval takes" in text
     assert '±0.04 <span class="chip">asked for</span></th><td class="n">24</td>' in text
-    assert "Fill in the form" in client.get(reverse("queue-preview"), asked | {"width": "0"}).content.decode()
+    assert "Fill in the form" in client.get(reverse("queue-preview"), form_data | {"width": "0"}).content.decode()
 
 
-def test_after_a_queue_the_rest_is_drawn_on_its_own() -> None:
+def test_second_queue_draws_from_the_unrated_answers() -> None:
     """100 of 200 rated with errors 0, -2, 0, 2 levels of .05: deviation .0711, half-width .0100 now."""
     run = fill(run_over(answers_to(["a"] * 200)), [5, 5, 3, 3] * 50)
     rate_half(run, [5, 1, 5, 5] * 25)
-    rate_the_others(run)
+    rate_other_parts(run)
     plan = next_review(load_inputs(run))
     # halving would take the errors of the other 100 alone: nothing listed is a fifth below .0100
     assert plan is None
 
 
-def test_what_is_drawn_already_is_reviewed_first(run: Run) -> None:
+def test_drawn_answers_are_reviewed_first(run: Run) -> None:
     row, answers = metric("correctness"), answer_rows(run)
-    queue = queue_for(run, [row], [person := make_user()])
+    queue = queue_for(run, [row], [reviewer := make_user()])
     draw_into(queue, run, [("all", 0.5, at % 2 == 0) for at in range(len(answers))])
     for answer, value in zip(answers[:60:2], [5, 2, 5, 4] * 8, strict=False):
-        rate(assignment_of(queue, answer, person, run), row, value)
+        rate(assignment_of(queue, answer, reviewer, run), row, value)
     plan = next_review(load_inputs(run))
     assert plan is not None
     assert (plan.items, plan.waiting, plan.guessed) == (70, True, False)
@@ -270,77 +271,79 @@ def test_what_is_drawn_already_is_reviewed_first(run: Run) -> None:
         assert plan_sentence(plan).startswith("Review the 70 answers that are drawn already, about")
 
 
-def made(*arguments: str) -> str:
-    out = StringIO()
-    call_command("make_queue", *arguments, stdout=out)
-    return out.getvalue()
+def run_make_queue(*arguments: str) -> str:
+    output = StringIO()
+    call_command("make_queue", *arguments, stdout=output)
+    return output.getvalue()
 
 
-def test_the_command_makes_a_queue_for_all_reviewers_of_the_project(run: Run) -> None:
-    people = [make_user(Role.REVIEWER, run.project) for _ in range(2)]
-    text = made(str(run.pk), "--size", "40", "--metrics", "correctness", "--seed", "5")
+def test_command_creates_a_queue_for_all_reviewers_of_the_project(run: Run) -> None:
+    reviewers = [make_user(Role.REVIEWER, run.project) for _ in range(2)]
+    text = run_make_queue(str(run.pk), "--size", "40", "--metrics", "correctness", "--seed", "5")
     queue = ReviewQueue.objects.get()
     assert text.splitlines()[0] == f"queue {queue.pk}"
     assert queue.items.count() == 40
     assert queue.seed == 5
-    assert set(queue.members.values_list("reviewer", flat=True)) == {person.pk for person in people}
+    assert set(queue.members.values_list("reviewer", flat=True)) == {reviewer.pk for reviewer in reviewers}
     assert "expected interval of the corrected score" in text
 
 
-def test_the_command_calls_exact_what_rates_every_answer() -> None:
+def test_command_calls_a_full_review_exact() -> None:
     run = fill(run_over(answers_to(["a"] * 12)), [5, 5, 3, 3] * 3)
     make_user(Role.REVIEWER, run.project)
-    text = made(str(run.pk), "--size", "12", "--metrics", "correctness", "--dry-run")
+    text = run_make_queue(str(run.pk), "--size", "12", "--metrics", "correctness", "--dry-run")
     assert "  12 answers, " in text
     assert "each: exact for this run" in text
     assert "a difference of 0.000" not in text
 
 
-def test_the_command_says_as_json_what_a_dry_run_would_do(run: Run) -> None:
-    person = make_user(Role.REVIEWER, run.project)
-    told: dict[str, Any] = json.loads(
-        made(str(run.pk), "--size", "40", "--reviewers", person.username, "--dry-run", "--format", "json")
+def test_dry_run_prints_json(run: Run) -> None:
+    reviewer = make_user(Role.REVIEWER, run.project)
+    report: dict[str, Any] = json.loads(
+        run_make_queue(str(run.pk), "--size", "40", "--reviewers", reviewer.username, "--dry-run", "--format", "json")
     )
-    assert (told["queue"], told["items"], told["frame"], told["per_reviewer"]) == (None, 40, 200, 40)
-    assert told["guessed"] is True
-    assert 0 < told["expected_half_width"] < 0.05
+    assert (report["queue"], report["items"], report["frame"], report["per_reviewer"]) == (None, 40, 200, 40)
+    assert report["guessed"] is True
+    assert 0 < report["expected_half_width"] < 0.05
     assert not ReviewQueue.objects.exists()
 
 
-def test_the_command_draws_as_many_as_a_wanted_interval_takes(run: Run) -> None:
+def test_command_draws_as_many_answers_as_an_interval_needs(run: Run) -> None:
     make_user(Role.REVIEWER, run.project)
-    told = json.loads(made(*f"{run.pk} --metrics correctness --width 0.04 --guess 0.5 --dry-run --format json".split()))
-    assert told["items"] == 24
-    assert 0.03 < told["expected_half_width"] <= 0.04
-    assert [one["items"] for one in told["goals"] if one["asked"]] == [24]
-    text = made(*f"{run.pk} --metrics correctness --difference 0.05 --guess 0.5 --dry-run".split())
+    report = json.loads(
+        run_make_queue(*f"{run.pk} --metrics correctness --width 0.04 --guess 0.5 --dry-run --format json".split())
+    )
+    assert report["items"] == 24
+    assert 0.03 < report["expected_half_width"] <= 0.04
+    assert [goal["items"] for goal in report["goals"] if goal["asked"]] == [24]
+    text = run_make_queue(*f"{run.pk} --metrics correctness --difference 0.05 --guess 0.5 --dry-run".split())
     assert "finds a difference of 0.050" in text or "finds a difference of 0.049" in text
 
 
 @pytest.mark.parametrize(
     ("arguments", "code"), [(["--reviewers", "nobody-here"], 2), (["--metrics", "unheard_of"], 2), ([], 1)]
 )
-def test_the_command_refuses_what_it_does_not_know(run: Run, arguments: list[str], code: int) -> None:
+def test_command_refuses_unknown_names(run: Run, arguments: list[str], code: int) -> None:
     with pytest.raises(CommandError) as raised:
-        made(str(run.pk), *arguments)
+        run_make_queue(str(run.pk), *arguments)
     assert raised.value.returncode == code
 
 
-def test_the_command_gives_items_out_in_turn_until_a_deadline(run: Run) -> None:
-    people = [make_user(Role.REVIEWER, run.project) for _ in range(2)]
+def test_command_distributes_items_in_turn_with_a_deadline(run: Run) -> None:
+    reviewers = [make_user(Role.REVIEWER, run.project) for _ in range(2)]
     options = "--size 40 --strategy uniform --distribution round_robin --reviews-needed 2 --overlap-share 0.25"
-    text = made(str(run.pk), *options.split(), "--repeat-share", "0.1", "--deadline", "2036-12-01T18:00")
+    text = run_make_queue(str(run.pk), *options.split(), "--repeat-share", "0.1", "--deadline", "2036-12-01T18:00")
     queue = ReviewQueue.objects.get()
     # a quarter of 40 is rated twice: 50 ratings, 25 each; a tenth of them comes again: 27.5, so 28
     assert "28 ratings for each reviewer" in text
-    assert [one.reservations.count() for one in people] == [25, 25]
+    assert [reviewer.reservations.count() for reviewer in reviewers] == [25, 25]
     assert (queue.repeat_gap, queue.repeat_until) == (12, 13)
     assert queue.deadline is not None
 
 
-def test_the_command_picks_questions_by_hand(run: Run) -> None:
+def test_command_picks_questions_by_hand(run: Run) -> None:
     make_user(Role.REVIEWER, run.project)
-    made(str(run.pk), "--strategy", "hand_picked", "--questions", "q1", "q2")
+    run_make_queue(str(run.pk), "--strategy", "hand_picked", "--questions", "q1", "q2")
     assert ReviewQueue.objects.get().items.count() == 2
     with pytest.raises(CommandError):
-        made(str(run.pk), "--strategy", "hand_picked", "--questions", "nothing-like-it")
+        run_make_queue(str(run.pk), "--strategy", "hand_picked", "--questions", "nothing-like-it")

@@ -1,4 +1,4 @@
-"""A reviewer's own progress: what is counted, per queue, and the median of the time looked at an item."""
+"""A reviewer's own progress: counts per queue, and the median active time."""
 
 from __future__ import annotations
 
@@ -18,61 +18,61 @@ pytestmark = pytest.mark.django_db
 VALUES = {"correctness": RatingInput(3), "faithfulness": RatingInput(3)}
 
 
-def queue_for(*people: User, items: int = 8) -> ReviewQueue:
+def queue_for(*reviewers: User, items: int = 8) -> ReviewQueue:
     run = make_scored_run(make_answer_set(make_question_set(specs=items)))
-    for one in people:
-        RoleGrant.objects.create(user=one, project=run.project, role="reviewer")
-    return make_queue(run, list(people), reviews_needed=2)
+    for reviewer in reviewers:
+        RoleGrant.objects.create(user=reviewer, project=run.project, role="reviewer")
+    return make_queue(run, list(reviewers), reviews_needed=2)
 
 
-def look(queue: ReviewQueue, user: User, milliseconds: int | None, key: str = "k") -> int:
-    """Rate the next item after so long a look; its assignment."""
-    held = next_assignment(queue, user)
-    assert held
-    submit(held, VALUES, idempotency_key=key, by=user, active_ms=milliseconds)
-    return held.pk
+def rate_next(queue: ReviewQueue, user: User, milliseconds: int | None, key: str = "k") -> int:
+    """Rate the next item with the given active time and return the assignment's key."""
+    assignment = next_assignment(queue, user)
+    assert assignment
+    submit(assignment, VALUES, idempotency_key=key, by=user, active_ms=milliseconds)
+    return assignment.pk
 
 
 @pytest.mark.parametrize("looks", [[], [None], [4_000], [4_000, 9_000], [9_000, 1_000, 5_000], [2_000, None, 1_000]])
-def test_the_median_is_that_of_the_items_that_were_measured(looks: list[int | None]) -> None:
-    me, other = make_user(), make_user()
-    queue, another = queue_for(me, other), queue_for(me, other)
+def test_median_uses_measured_items_only(looks: list[int | None]) -> None:
+    me, colleague = make_user(), make_user()
+    queue, second_queue = queue_for(me, colleague), queue_for(me, colleague)
     for milliseconds in looks:
-        look(queue, me, milliseconds)
-    look(queue, other, 77_000)
-    look(another, me, 55_000)
-    own = own_progress_by_queue([queue, another], me)
-    measured = [one / 1000 for one in looks if one is not None]
-    assert own[queue.pk].median_seconds == (statistics.median(measured) if measured else None)
+        rate_next(queue, me, milliseconds)
+    rate_next(queue, colleague, 77_000)
+    rate_next(second_queue, me, 55_000)
+    own = own_progress_by_queue([queue, second_queue], me)
+    measured_seconds = [duration / 1000 for duration in looks if duration is not None]
+    assert own[queue.pk].median_seconds == (statistics.median(measured_seconds) if measured_seconds else None)
     assert (own[queue.pk].rated, own[queue.pk].items) == (len(looks), 8)
-    assert (own[another.pk].median_seconds, own[another.pk].rated) == (55.0, 1)
+    assert (own[second_queue.pk].median_seconds, own[second_queue.pk].rated) == (55.0, 1)
 
 
-def test_the_median_is_that_of_the_last_thirty() -> None:
-    me, other = make_user(), make_user()
-    queue = queue_for(me, other, items=32)
+def test_median_uses_the_last_thirty_items() -> None:
+    me, colleague = make_user(), make_user()
+    queue = queue_for(me, colleague, items=32)
     for milliseconds in [1_000, 1_000, *[3_000] * 15, *[5_000] * 15]:
-        look(queue, me, milliseconds)
+        rate_next(queue, me, milliseconds)
     own = own_progress(queue, me)
     assert (own.rated, own.median_seconds) == (32, 4.0)
 
 
-def test_an_item_that_was_rated_again_counts_once_with_its_longest_look() -> None:
-    me, other = make_user(), make_user()
-    queue = queue_for(me, other)
-    make_again = look(queue, me, 9_000)
-    undo(queue.items.get(assignments=make_again).assignments.get(pk=make_again), by=me)
-    assert look(queue, me, 3_000, key="again") == make_again
-    look(queue, me, 1_000)
+def test_rerated_item_counts_once_with_its_longest_time() -> None:
+    me, colleague = make_user(), make_user()
+    queue = queue_for(me, colleague)
+    assignment_id = rate_next(queue, me, 9_000)
+    undo(queue.items.get(assignments=assignment_id).assignments.get(pk=assignment_id), by=me)
+    assert rate_next(queue, me, 3_000, key="again") == assignment_id
+    rate_next(queue, me, 1_000)
     own = own_progress(queue, me)
     assert (own.rated, own.median_seconds) == (2, 5.0)
 
 
-def test_what_was_passed_on_is_counted_by_kind_and_the_last_step_can_be_taken_back() -> None:
-    me, other = make_user(), make_user()
-    queue = queue_for(me, other)
-    rated = look(queue, me, 1_000)
-    assert undoable_assignment(queue, me, own_progress(queue, me)) == rated
+def test_passed_items_are_counted_by_kind_and_the_last_step_can_be_undone() -> None:
+    me, colleague = make_user(), make_user()
+    queue = queue_for(me, colleague)
+    rated_id = rate_next(queue, me, 1_000)
+    assert undoable_assignment(queue, me, own_progress(queue, me)) == rated_id
     skipped = next_assignment(queue, me)
     assert skipped
     skip(skipped)
@@ -83,4 +83,4 @@ def test_what_was_passed_on_is_counted_by_kind_and_the_last_step_can_be_taken_ba
     own = own_progress(queue, me)
     assert (own.rated, own.skipped, own.flagged) == (1, 1, 1)
     assert undoable_assignment(queue, me, own) is None
-    assert undoable_assignment(queue, other, own_progress(queue, other)) is None
+    assert undoable_assignment(queue, colleague, own_progress(queue, colleague)) is None

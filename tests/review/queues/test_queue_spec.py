@@ -1,4 +1,4 @@
-"""A setting of a queue is declared once: everything that asks for it, refuses it or tells of it follows."""
+"""Queue settings are declared once: REST, the command, the form, the table and the documentation follow."""
 
 from __future__ import annotations
 
@@ -19,131 +19,147 @@ from evaluation.specs.form_fields import form_fields
 from evaluation.specs.setting import Setting
 from review.management.options import add_queue_options, read_queue_spec
 from review.models import ReviewQueue
-from review.models.queue_spec import ASKED_SETTINGS, SETTINGS, QueueSpec
+from review.models.queue_spec import CONFIGURABLE_SETTINGS, SETTINGS, QueueSpec
 from review.queues.serializers import QueueBody
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = (ROOT / "docs" / "queues.md").read_text(encoding="utf-8")
 HEAD = "| setting | default | range | on the form | who needs another value |"
 PRODUCT = ("contrib", "review", "evaluation", "config", "templates", "static")
-asked = pytest.mark.parametrize("one", ASKED_SETTINGS, ids=lambda one: one.name)
+each_setting = pytest.mark.parametrize("setting", CONFIGURABLE_SETTINGS, ids=lambda setting: setting.name)
 
 
-def command_says(*arguments: str) -> dict[str, Any]:
+def command_options(*arguments: str) -> dict[str, Any]:
     parser = CommandParser()
     add_flags(parser, [SETTINGS["size"]])
     add_queue_options(parser)
     return vars(parser.parse_args(arguments))
 
 
-def of_enum(value: object) -> object:
+def enum_value(value: object) -> object:
     return value.value if isinstance(value, Enum) else value
 
 
-@asked
-def test_the_rest_body_takes_it_within_its_range(one: Setting) -> None:
-    field: Any = QueueBody().fields[one.name]
-    assert of_enum(field.default) == of_enum(one.default)
-    assert field.allow_null == one.optional
-    if isinstance(one.default, Enum):
-        assert list(field.choices) == [value.value for value in one.kind]
-    elif one.kind is str:
-        assert field.max_length == one.limits[1]
-    elif one.kind in {int, float}:
-        assert (field.min_value, field.max_value) == one.limits
+@each_setting
+def test_rest_body_accepts_the_range_of_a_setting(setting: Setting) -> None:
+    field: Any = QueueBody().fields[setting.name]
+    assert enum_value(field.default) == enum_value(setting.default)
+    assert field.allow_null == setting.optional
+    if isinstance(setting.default, Enum):
+        assert list(field.choices) == [value.value for value in setting.kind]
+    elif setting.kind is str:
+        assert field.max_length == setting.limits[1]
+    elif setting.kind in {int, float}:
+        assert (field.min_value, field.max_value) == setting.limits
     else:
         assert isinstance(field, serializers.BooleanField | serializers.DateTimeField)
 
 
-@asked
-def test_the_command_has_a_flag_for_it_with_its_default(one: Setting) -> None:
-    said = command_says()
-    assert getattr(read_queue_spec(said), one.name) == one.default
-    if one.is_inverted:
-        assert getattr(read_queue_spec(command_says(f"--{one.option.replace('_', '-')}")), one.name) is not one.default
+@each_setting
+def test_command_has_a_flag_with_the_default(setting: Setting) -> None:
+    options = command_options()
+    assert getattr(read_queue_spec(options), setting.name) == setting.default
+    if setting.is_inverted:
+        assert (
+            getattr(read_queue_spec(command_options(f"--{setting.option.replace('_', '-')}")), setting.name)
+            is not setting.default
+        )
 
 
-@pytest.mark.parametrize("one", [one for one in ASKED_SETTINGS if one.form], ids=lambda one: one.name)
-def test_the_form_begins_with_its_default_and_knows_no_value_out_of_range(one: Setting) -> None:
-    field: Any = form_fields([one])[one.input_name]
-    by = 100 if one.form and one.form.percent else 1
-    if isinstance(field, forms.IntegerField) and one.default is not None:
-        assert float(field.initial) == pytest.approx(one.default * by)
-    if isinstance(field, forms.IntegerField) and one.limits[1] is not None:
-        assert one.limits[0] * by <= field.min_value < field.max_value <= one.limits[1] * by
+@pytest.mark.parametrize(
+    "setting", [setting for setting in CONFIGURABLE_SETTINGS if setting.form], ids=lambda setting: setting.name
+)
+def test_form_starts_with_the_default_and_limits_the_range(setting: Setting) -> None:
+    field: Any = form_fields([setting])[setting.input_name]
+    factor = 100 if setting.form and setting.form.percent else 1
+    if isinstance(field, forms.IntegerField) and setting.default is not None:
+        assert float(field.initial) == pytest.approx(setting.default * factor)
+    if isinstance(field, forms.IntegerField) and setting.limits[1] is not None:
+        assert setting.limits[0] * factor <= field.min_value < field.max_value <= setting.limits[1] * factor
     if isinstance(field, forms.ChoiceField):
-        assert field.initial == one.default
-        assert {value for value, _label in field.choices} == set(one.kind)
-
-
-@pytest.mark.parametrize("one", [one for one in SETTINGS.values() if one.column], ids=lambda one: one.name)
-def test_the_table_begins_with_its_default_too(one: Setting) -> None:
-    column = ReviewQueue._meta.get_field(one.name)
-    assert column.verbose_name == one.column
-    if one.default not in ("", None):
-        assert column.default == one.default
+        assert field.initial == setting.default
+        assert {value for value, _label in field.choices} == set(setting.kind)
 
 
 @pytest.mark.parametrize(
-    "one", [one for one in ASKED_SETTINGS if one.kind in {int, float} and one.limits[1] is not None]
+    "setting", [setting for setting in SETTINGS.values() if setting.column], ids=lambda setting: setting.name
 )
-def test_a_number_out_of_range_is_refused(one: Setting) -> None:
-    low, high = one.limits
+def test_table_column_has_the_default(setting: Setting) -> None:
+    column = ReviewQueue._meta.get_field(setting.name)
+    assert column.verbose_name == setting.column
+    if setting.default not in ("", None):
+        assert column.default == setting.default
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [setting for setting in CONFIGURABLE_SETTINGS if setting.kind in {int, float} and setting.limits[1] is not None],
+)
+def test_number_out_of_range_is_refused(setting: Setting) -> None:
+    low, high = setting.limits
     for value in (low, high):
-        assert getattr(QueueSpec(**{one.name: value}), one.name) == value
+        assert getattr(QueueSpec(**{setting.name: value}), setting.name) == value
     for value in (low - 1, high + 1, float("nan")):
-        with pytest.raises(DomainError) as refused:
-            QueueSpec(**{one.name: value})
-        assert refused.value.params == {"field": one.name, "low": low, "high": high}
+        with pytest.raises(DomainError) as error:
+            QueueSpec(**{setting.name: value})
+        assert error.value.params == {"field": setting.name, "low": low, "high": high}
 
 
 @pytest.mark.parametrize(
-    "one", [one for one in ASKED_SETTINGS if isinstance(one.default, Enum)], ids=lambda one: one.name
+    "setting",
+    [setting for setting in CONFIGURABLE_SETTINGS if isinstance(setting.default, Enum)],
+    ids=lambda setting: setting.name,
 )
-def test_what_is_no_choice_is_refused_with_the_choices(one: Setting) -> None:
-    with pytest.raises(UnknownName) as unknown:
-        QueueSpec(**{one.name: "by whim"})
-    assert set(unknown.value.known) == {value.value for value in one.kind}
+def test_unknown_choice_is_refused_with_the_choices(setting: Setting) -> None:
+    with pytest.raises(UnknownName) as error:
+        QueueSpec(**{setting.name: "by whim"})
+    assert set(error.value.known) == {value.value for value in setting.kind}
 
 
-def span(one: Setting) -> str:
-    """The range in words."""
-    low, high = one.limits
-    if isinstance(one.default, Enum):
-        return ", ".join(f"`{value.value}`" for value in one.kind)
-    if one.kind is str:
+def span(setting: Setting) -> str:
+    """Range as text."""
+    low, high = setting.limits
+    if isinstance(setting.default, Enum):
+        return ", ".join(f"`{value.value}`" for value in setting.kind)
+    if setting.kind is str:
         return f"up to {high:,} characters"
     if high is None:
         return ""
     return f"{low:g} to {high:,.9g}" if high < 2**53 else f"from {low:g}"
 
 
-def table() -> list[str]:
-    """The rows of the table in the documentation."""
+def documentation_rows() -> list[str]:
+    """Rows of the table in the documentation."""
     rows = []
     with override("en"):
-        for one in ASKED_SETTINGS:
-            default = "" if one.default in ("", None) else f"`{of_enum(one.default)}`"
-            cells = (f"`{one.name}`", default, span(one), str(one.form.label) if one.form else "", one.who)
+        for setting in CONFIGURABLE_SETTINGS:
+            default = "" if setting.default in ("", None) else f"`{enum_value(setting.default)}`"
+            cells = (
+                f"`{setting.name}`",
+                default,
+                span(setting),
+                str(setting.form.label) if setting.form else "",
+                setting.who,
+            )
             rows.append(f"| {' | '.join(cells)} |".replace("  ", " "))
     return rows
 
 
 def test_the_documentation_lists_every_setting() -> None:
-    written = [line for line in DOCS.split(HEAD)[1].split("\n\n")[0].splitlines()[2:] if line]
-    assert written == table(), "paste these rows:\n" + "\n".join(table())
+    listed_rows = [line for line in DOCS.split(HEAD)[1].split("\n\n")[0].splitlines()[2:] if line]
+    assert listed_rows == documentation_rows(), "paste these rows:\n" + "\n".join(documentation_rows())
 
 
-def test_the_reveal_rule_is_declared_kept_and_applied_in_three_files() -> None:
-    settings = [one for one in ASKED_SETTINGS if one.name.startswith("reveal_")]
-    names = {name for one in settings for name in (one.name, one.input_name)}
+def test_reveal_rule_is_used_in_three_files() -> None:
+    settings = [setting for setting in CONFIGURABLE_SETTINGS if setting.name.startswith("reveal_")]
+    names = {name for setting in settings for name in (setting.name, setting.input_name)}
     rule = re.compile(rf"\b({'|'.join(sorted(names))}|Reveal\.[A-Z_]+|queue\.reveal)\b")
     paths = (
         path for folder in PRODUCT for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".html", ".js"}
     )
-    found = {path.relative_to(ROOT).as_posix() for path in paths if rule.search(path.read_text(encoding="utf-8"))}
+    files = {path.relative_to(ROOT).as_posix() for path in paths if rule.search(path.read_text(encoding="utf-8"))}
     assert len(names) >= 3
-    assert {name for name in found if "/migrations/" not in name} == {
+    assert {name for name in files if "/migrations/" not in name} == {
         "review/models/queue_spec.py",  # what may be set, and what is said of it
         "review/models/queues.py",  # the columns
         "review/ratings/reveals.py",  # the rule itself

@@ -1,4 +1,4 @@
-"""A lead gives answers to other people, takes them back, gives more time; ratings stay."""
+"""Reassignment by a lead: moving, releasing and extending leases; ratings stay."""
 
 from __future__ import annotations
 
@@ -23,76 +23,78 @@ from review.queues.reassignment import (
 )
 from review.ratings.leases import extend_lease, load_assignment, next_assignment
 from review.ratings.submitting import save_draft, submit
-from tests.concurrency import WAITS, together
+from tests.concurrency import WAITS, run_concurrently
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 VALUES = {"correctness": RatingInput(value=3), "faithfulness": RatingInput(value=3)}
 
 
-def queue_of(count: int = 6, people: int = 2, distribution: str = "round_robin", **fields: object) -> ReviewQueue:
+def queue_of(count: int = 6, reviewers: int = 2, distribution: str = "round_robin", **fields: object) -> ReviewQueue:
     run = make_scored_run(make_answer_set(make_question_set(specs=count)))
-    return make_queue(run, people, distribution=distribution, **fields)
+    return make_queue(run, reviewers, distribution=distribution, **fields)
 
 
 def members(queue: ReviewQueue) -> list[User]:
     return [member.reviewer for member in queue.members.select_related("reviewer").order_by("pk")]
 
 
-def rate(held: Assignment | None) -> Assignment:
-    assert held
-    return submit(held, VALUES, idempotency_key=f"k{held.pk}-{held.fence}", by=held.reviewer).assignment
+def rate(assignment: Assignment | None) -> Assignment:
+    assert assignment
+    return submit(
+        assignment, VALUES, idempotency_key=f"k{assignment.pk}-{assignment.fence}", by=assignment.reviewer
+    ).assignment
 
 
-def walk(queue: ReviewQueue, user: User) -> set[int]:
+def rate_all(queue: ReviewQueue, user: User) -> set[int]:
     items = set()
-    while held := next_assignment(queue, user):
-        items.add(held.item_id)
-        rate(held)
+    while assignment := next_assignment(queue, user):
+        items.add(assignment.item_id)
+        rate(assignment)
     return items
 
 
-def test_everything_unrated_goes_to_another_person_and_ratings_stay() -> None:
+def test_unrated_items_are_reassigned_and_ratings_stay() -> None:
     queue = queue_of()
     ill, well = members(queue)
-    rated = rate(next_assignment(queue, ill))
-    held = next_assignment(queue, ill)
-    assert held
+    rated_assignment = rate(next_assignment(queue, ill))
+    open_assignment = next_assignment(queue, ill)
+    assert open_assignment
     lead = make_user(Role.LEAD, queue.project)
     assert reassign(queue, ill, well, by=lead) == MoveCounts(moved=2, kept=0)  # 3 of 6, one of them rated
     assert next_assignment(queue, ill) is None
-    assert len(walk(queue, well)) == 5
-    assert Rating.objects.filter(assignment=rated).count() == 2
+    assert len(rate_all(queue, well)) == 5
+    assert Rating.objects.filter(assignment=rated_assignment).count() == 2
     event = AuditEvent.objects.get(verb="queue_reassigned")
     assert (event.actor, event.detail) == (lead, {"items": 2, "giver": ill.pk, "taker": well.pk})
 
 
-def test_what_was_taken_away_cannot_be_submitted_and_the_draft_stays() -> None:
+def test_reassigned_item_cannot_be_submitted_and_the_draft_stays() -> None:
     queue = queue_of()
     ill, well = members(queue)
-    held = next_assignment(queue, ill)
-    assert held
-    save_draft(held, {"values": {"correctness": {"value": 2}}, "comment": "half"})
+    assignment = next_assignment(queue, ill)
+    assert assignment
+    save_draft(assignment, {"values": {"correctness": {"value": 2}}, "comment": "half"})
     reassign(queue, ill, well, by=None)
-    with pytest.raises(DomainError) as refused:
-        submit(load_assignment(held.pk), VALUES, idempotency_key="x", by=ill)
-    assert refused.value.code == "slot_taken"
+    with pytest.raises(DomainError) as error:
+        submit(load_assignment(assignment.pk), VALUES, idempotency_key="x", by=ill)
+    assert error.value.code == "slot_taken"
     with pytest.raises(DomainError):
-        extend_lease(load_assignment(held.pk))
-    assert Draft.objects.get(assignment=held).payload["values"]["correctness"]["value"] in {2, 3}
+        extend_lease(load_assignment(assignment.pk))
+    assert Draft.objects.get(assignment=assignment).payload["values"]["correctness"]["value"] in {2, 3}
 
 
-def test_an_answer_in_the_pool_is_kept_for_the_taker() -> None:
+def test_pool_item_is_reserved_for_the_new_reviewer() -> None:
     queue = queue_of(1, 3, "pool")
-    ill, well, other = members(queue)
+    ill, well, third_reviewer = members(queue)
     assert next_assignment(queue, ill)
     assert reassign(queue, ill, well, by=None) == MoveCounts(1, 0)
     assert next_assignment(queue, ill) is None
-    assert next_assignment(queue, other) is None
+    assert next_assignment(queue, third_reviewer) is None
     assert next_assignment(queue, well)
 
 
-def test_an_answer_the_other_person_has_had_is_kept() -> None:
+def test_item_already_seen_by_the_new_reviewer_is_not_moved() -> None:
     queue = queue_of(1, 2, "round_robin", reviews_needed=2)
     first, second = members(queue)
     rate(next_assignment(queue, second))
@@ -100,92 +102,92 @@ def test_an_answer_the_other_person_has_had_is_kept() -> None:
     assert next_assignment(queue, first)
 
 
-def test_only_members_take_over_and_nobody_from_themselves() -> None:
+def test_reassignment_requires_another_member() -> None:
     queue = queue_of()
     first, _ = members(queue)
     for taker, code in ((make_user(Role.REVIEWER, queue.project), "not_a_reviewer"), (first, "same_person")):
-        with pytest.raises(DomainError) as refused:
+        with pytest.raises(DomainError) as error:
             reassign(queue, first, taker, by=None)
-        assert refused.value.code == code
+        assert error.value.code == code
 
 
-def test_named_people_and_nobody_else_rate_an_answer() -> None:
+def test_only_named_reviewers_rate_an_answer() -> None:
     queue = queue_of(2, 3, "pool")
     first, second, third = members(queue)
     item = queue.items.order_by("pk")[0]
     assert set_item_reviewers(queue, [item.pk], [first, second], by=None) == 1
     item.refresh_from_db()
     assert (item.reserved, item.reviews_needed) == (True, 2)
-    assert item.pk not in walk(queue, third)
-    assert walk(queue, first) == walk(queue, second) == {item.pk}
+    assert item.pk not in rate_all(queue, third)
+    assert rate_all(queue, first) == rate_all(queue, second) == {item.pk}
 
 
-def test_naming_others_takes_an_answer_out_of_a_hand_but_never_from_who_has_rated() -> None:
+def test_naming_reviewers_releases_leases_but_keeps_ratings() -> None:
     queue = queue_of(2, 3, "pool", reviews_needed=2)
-    rater, holder, named = members(queue)
+    rater, holder, new_reviewer = members(queue)
     item = queue.items.order_by("pk")[0]
     set_item_reviewers(queue, [item.pk], [rater, holder], by=None)
-    other = queue.items.exclude(pk=item.pk).get()
-    set_item_reviewers(queue, [other.pk], [named], by=None)
+    other_item = queue.items.exclude(pk=item.pk).get()
+    set_item_reviewers(queue, [other_item.pk], [new_reviewer], by=None)
     rate(next_assignment(queue, rater))
-    held = next_assignment(queue, holder)
-    assert held
-    set_item_reviewers(queue, [item.pk], [named], by=None)
-    held.refresh_from_db()
-    assert held.state == "expired"
-    assert set(Reservation.objects.filter(item=item).values_list("reviewer", flat=True)) == {rater.pk, named.pk}
+    assignment = next_assignment(queue, holder)
+    assert assignment
+    set_item_reviewers(queue, [item.pk], [new_reviewer], by=None)
+    assignment.refresh_from_db()
+    assert assignment.state == "expired"
+    assert set(Reservation.objects.filter(item=item).values_list("reviewer", flat=True)) == {rater.pk, new_reviewer.pk}
     item.refresh_from_db()
     assert item.reviews_needed == 2
-    assert item.pk in walk(queue, named)
+    assert item.pk in rate_all(queue, new_reviewer)
 
 
-def test_what_is_in_hand_is_given_back_or_prolonged() -> None:
+def test_leases_are_released_or_extended() -> None:
     queue = queue_of()
     user, _ = members(queue)
-    held = next_assignment(queue, user)
-    assert held
-    Assignment.objects.filter(pk=held.pk).update(lease_until=timezone.now() + timedelta(seconds=5))
+    assignment = next_assignment(queue, user)
+    assert assignment
+    Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() + timedelta(seconds=5))
     assert extend_all(queue, user, by=None) == 1
-    held.refresh_from_db()
-    assert held.lease_until > timezone.now() + timedelta(minutes=25)
+    assignment.refresh_from_db()
+    assert assignment.lease_until > timezone.now() + timedelta(minutes=25)
     assert release_all(queue, user, by=None) == 1
-    held.refresh_from_db()
-    assert held.state == "expired"
-    assert ItemEvent.objects.filter(assignment=held, verb="release").count() == 1
+    assignment.refresh_from_db()
+    assert assignment.state == "expired"
+    assert ItemEvent.objects.filter(assignment=assignment, verb="release").count() == 1
     assert release_all(queue, user, by=None) == 0
 
 
 @WAITS
 @pytest.mark.django_db(transaction=True)
-def test_two_who_take_back_at_the_same_moment_take_back_once() -> None:
+def test_concurrent_releases_release_once() -> None:
     queue = queue_of()
     user = members(queue)[0]
-    for turn in range(10):
-        held = next_assignment(queue, user)
-        assert held
-        results = together(*[lambda: release_all(queue, user, by=None)] * 2)
-        assert sorted(results) == [0, 1], turn
-        assert ItemEvent.objects.filter(verb="release").count() == turn + 1
+    for attempt in range(10):
+        assignment = next_assignment(queue, user)
+        assert assignment
+        results = run_concurrently(*[lambda: release_all(queue, user, by=None)] * 2)
+        assert sorted(results) == [0, 1], attempt
+        assert ItemEvent.objects.filter(verb="release").count() == attempt + 1
 
 
-def test_a_deadline_moves_forward_or_goes() -> None:
+def test_deadline_moves_forward_or_is_removed() -> None:
     queue = queue_of()
-    later = timezone.now() + timedelta(days=3)
-    set_deadline(queue, later, by=None)
+    new_deadline = timezone.now() + timedelta(days=3)
+    set_deadline(queue, new_deadline, by=None)
     queue.refresh_from_db()
-    assert queue.deadline == later
+    assert queue.deadline == new_deadline
     set_deadline(queue, None, by=None)
-    with pytest.raises(DomainError) as refused:
+    with pytest.raises(DomainError) as error:
         set_deadline(queue, timezone.now() - timedelta(minutes=1), by=None)
-    assert refused.value.code == "deadline_passed"
+    assert error.value.code == "deadline_passed"
     assert AuditEvent.objects.filter(verb="queue_deadline").count() == 2
 
 
-def test_more_people_may_be_let_in_from_the_project_only() -> None:
+def test_reviewers_are_invited_from_the_project_only() -> None:
     queue = queue_of(3, 1, "pool")
-    more = make_user(Role.REVIEWER, queue.project)
-    invite_reviewers(queue, [more], by=None)
-    assert next_assignment(queue, more)
-    with pytest.raises(DomainError) as refused:
+    new_reviewer = make_user(Role.REVIEWER, queue.project)
+    invite_reviewers(queue, [new_reviewer], by=None)
+    assert next_assignment(queue, new_reviewer)
+    with pytest.raises(DomainError) as error:
         invite_reviewers(queue, [make_user(Role.REVIEWER)], by=None)
-    assert refused.value.code == "not_in_project"
+    assert error.value.code == "not_in_project"

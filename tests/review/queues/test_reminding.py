@@ -1,4 +1,4 @@
-"""Reminders: who has something left is told once for each number of hours, and a failure is kept and tried again."""
+"""Reminders: one for each number of hours while work is left; a failure is stored and retried."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def queue_due_in(hours: float, **fields: object) -> ReviewQueue:
     return queue
 
 
-def test_a_reviewer_is_told_once_for_each_number_of_hours() -> None:
+def test_reviewer_is_reminded_once_for_each_number_of_hours() -> None:
     queue = queue_due_in(71)
     assert remind_all() == ReminderCounts(sent=1)
     assert remind_all() == ReminderCounts()
@@ -50,26 +50,26 @@ def test_a_reviewer_is_told_once_for_each_number_of_hours() -> None:
     assert queue.name in first.subject
 
 
-def test_nobody_is_told_too_early_or_too_late() -> None:
+def test_no_reminder_is_sent_too_early_or_too_late() -> None:
     queue_due_in(73)
     queue_due_in(-1)
     assert remind_all() == ReminderCounts()
 
 
-def test_a_late_first_look_sends_one_mail_and_not_two() -> None:
+def test_late_first_check_sends_one_mail() -> None:
     queue_due_in(2)
     assert remind_all() == ReminderCounts(sent=1)
     assert remind_all() == ReminderCounts()
 
 
-def test_who_has_nothing_left_is_not_told_and_a_closed_queue_tells_nobody() -> None:
-    done = queue_due_in(2)
-    done.items.update(state="done")
+def test_no_reminder_without_open_items_or_for_a_closed_queue() -> None:
+    done_queue = queue_due_in(2)
+    done_queue.items.update(state="done")
     close_queue(queue_due_in(2), by=None)
     assert remind_all() == ReminderCounts()
 
 
-def test_the_mail_speaks_the_readers_language() -> None:
+def test_mail_is_in_the_readers_language() -> None:
     queue = queue_due_in(2)
     user = queue.members.get().reviewer
     user.language = "ko"
@@ -78,27 +78,27 @@ def test_the_mail_speaks_the_readers_language() -> None:
     assert "년" in mail.outbox[0].body  # the deadline, as it is written in Korean
 
 
-def test_a_mail_that_cannot_be_sent_keeps_the_reason_and_is_tried_three_times(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_mail_keeps_the_reason_and_is_tried_three_times(monkeypatch: pytest.MonkeyPatch) -> None:
     queue_due_in(2)
-    monkeypatch.setattr("django.core.mail.EmailMessage.send", _refuses)
+    monkeypatch.setattr("django.core.mail.EmailMessage.send", _raise_disconnected)
     assert [remind_all() for _ in range(4)] == [ReminderCounts(failed=1)] * 3 + [ReminderCounts()]
     row = Reminder.objects.get()
     assert (row.state, row.tries) == ("failed", 3)
     assert "SMTPServerDisconnected" in row.problem
 
 
-def _refuses(*_: object) -> None:
+def _raise_disconnected(*_: object) -> None:
     raise smtplib.SMTPServerDisconnected("gone")
 
 
-def test_a_person_without_an_address_is_a_named_failure() -> None:
+def test_reviewer_without_an_address_is_a_named_failure() -> None:
     queue = queue_due_in(2)
     queue.members.get().reviewer.__class__.objects.update(email="")
     assert remind_all() == ReminderCounts(failed=1)
     assert Reminder.objects.get().problem == "no_address"
 
 
-def test_a_sender_that_died_while_sending_is_relieved_after_ten_minutes() -> None:
+def test_reminder_of_a_dead_sender_is_retried_after_ten_minutes() -> None:
     queue = queue_due_in(2)
     row = Reminder.objects.create(queue=queue, reviewer=queue.members.get().reviewer, deadline=queue.deadline, hours=24)
     assert remind_all() == ReminderCounts()
@@ -106,24 +106,24 @@ def test_a_sender_that_died_while_sending_is_relieved_after_ten_minutes() -> Non
     assert remind_all() == ReminderCounts(sent=1)
 
 
-def test_a_moved_deadline_is_reminded_of_anew() -> None:
+def test_moved_deadline_is_reminded_again() -> None:
     queue = queue_due_in(2)
     remind_all()
     ReviewQueue.objects.filter(pk=queue.pk).update(deadline=timezone.now() + timedelta(hours=20))
     assert remind_all() == ReminderCounts(sent=1)
 
 
-def test_the_sweep_sends_them() -> None:
+def test_periodic_tasks_send_reminders() -> None:
     queue_due_in(2)
     sweep_all()
     assert len(mail.outbox) == 1
 
 
-def test_the_command_says_how_many_and_refuses_without_a_server(settings: Any) -> None:
+def test_command_prints_counts_and_requires_a_mail_server(settings: Any) -> None:
     queue_due_in(2)
-    out = StringIO()
-    call_command("remind_reviewers", "--format", "json", stdout=out)
-    assert out.getvalue().strip() == '{"sent": 1, "failed": 0}'
+    output = StringIO()
+    call_command("remind_reviewers", "--format", "json", stdout=output)
+    assert output.getvalue().strip() == '{"sent": 1, "failed": 0}'
     settings.CONCORD_MAIL = {}
     with pytest.raises(CommandError, match="EMAIL_URL"):
         call_command("remind_reviewers")

@@ -16,11 +16,11 @@ def test_an_item_goes_from_lease_to_final_rating() -> None:
     queue = make_queue(make_scored_run(values=[5]), reveal="on_difference")
     (me,) = members(queue)
     item = me.next(queue)["id"]
-    given = {"correctness": {"value": 2, "comment": "two facts are wrong"}, "faithfulness": {"value": 5}}
-    submitted = me.submit(item, values=given, active_ms=48_000).json()
+    values = {"correctness": {"value": 2, "comment": "two facts are wrong"}, "faithfulness": {"value": 5}}
+    submitted = me.submit(item, values=values, active_ms=48_000).json()
     assert (submitted["state"], submitted["reveal"]) == ("submitted", True)
-    shown = me.post(f"items/{item}/reveal/").json()
-    assert [(one["metric"], one["value"], one["own_value"], one["levels_apart"]) for one in shown] == [
+    comparisons = me.post(f"items/{item}/reveal/").json()
+    assert [(row["metric"], row["value"], row["own_value"], row["levels_apart"]) for row in comparisons] == [
         ("correctness", 5.0, 2.0, 3.0),
         ("faithfulness", 5.0, 5.0, 0.0),
     ]
@@ -31,28 +31,28 @@ def test_an_item_goes_from_lease_to_final_rating() -> None:
     assert (card["given"]["correctness"]["value"], card["final"]["correctness"]["value"]) == (2.0, 4.0)
 
 
-def test_the_same_submit_twice_is_one_decision() -> None:
+def test_repeated_submit_is_one_decision() -> None:
     queue = make_queue()
     (me,) = members(queue)
     item = me.next(queue)["id"]
     first, second = me.submit(item, key="form-1"), me.submit(item, key="form-1")
     assert (first.json()["repeated"], second.json()["repeated"]) == (False, True)
     assert Rating.objects.count() == 2
-    other = me.submit(item, key="form-2")
-    assert (other.status_code, other.json()["code"]) == (409, "already_rated")
+    other_response = me.submit(item, key="form-2")
+    assert (other_response.status_code, other_response.json()["code"]) == (409, "already_rated")
 
 
-def test_a_draft_is_kept_and_comes_back_with_the_card() -> None:
+def test_draft_is_stored_and_returned_with_the_card() -> None:
     queue = make_queue()
     (me,) = members(queue)
     item = me.next(queue)["id"]
     draft = {"values": {"correctness": {"value": 2}}, "comment": "half"}
     assert me.post(f"items/{item}/draft/", draft).status_code == 204
-    again = me.next(queue)["draft"]
-    assert (again["comment"], again["values"]["correctness"]["value"]) == ("half", 2.0)
+    stored_draft = me.next(queue)["draft"]
+    assert (stored_draft["comment"], stored_draft["values"]["correctness"]["value"]) == ("half", 2.0)
 
 
-def test_undo_opens_the_last_item_again_with_what_was_entered() -> None:
+def test_undo_reopens_the_last_item_with_its_values() -> None:
     queue = make_queue(reveal="never")
     (me,) = members(queue)
     item = me.next(queue)["id"]
@@ -63,7 +63,7 @@ def test_undo_opens_the_last_item_again_with_what_was_entered() -> None:
     assert me.next(queue)["id"] == item
 
 
-def test_nothing_left_is_an_empty_answer() -> None:
+def test_empty_queue_gives_an_empty_response() -> None:
     queue = make_queue()
     (me,) = members(queue)
     queue.items.update(state="done")
@@ -80,7 +80,7 @@ def test_nothing_left_is_an_empty_answer() -> None:
         ("escalate", {"comment": "please look"}, "flagged"),
     ],
 )
-def test_an_item_can_be_put_down(action: str, body: dict[str, str], state: str) -> None:
+def test_item_can_be_released_skipped_flagged_or_escalated(action: str, body: dict[str, str], state: str) -> None:
     queue = make_queue()
     (me,) = members(queue)
     item = me.next(queue)["id"]
@@ -89,7 +89,7 @@ def test_an_item_can_be_put_down(action: str, body: dict[str, str], state: str) 
     assert me.post(f"items/{item}/{action}/", body).status_code == 409
 
 
-def test_progress_tells_members_their_own_part_and_leads_everything() -> None:
+def test_members_see_their_own_progress_and_leads_all() -> None:
     queue = make_queue(reviewers=2, reveal="never")
     me = members(queue)[0]
     me.submit(me.next(queue)["id"], active_ms=30_000)
@@ -98,25 +98,30 @@ def test_progress_tells_members_their_own_part_and_leads_everything() -> None:
         "own": {"items": 6, "rated": 1, "skipped": 0, "flagged": 0, "median_seconds": 30.0},
         "queue": None,
     }
-    led = Caller(make_user("lead", queue.project)).get(f"review-queues/{queue.pk}/progress/").json()
-    whole = led["queue"]
-    assert (led["own"], whole["done"], whole["ratings"], whole["ratings_needed"]) == (None, 1, 1, 6)
-    assert sorted(one["rated"] for one in whole["reviewers"]) == [0, 1]
+    lead_progress = Caller(make_user("lead", queue.project)).get(f"review-queues/{queue.pk}/progress/").json()
+    queue_progress = lead_progress["queue"]
+    assert (
+        lead_progress["own"],
+        queue_progress["done"],
+        queue_progress["ratings"],
+        queue_progress["ratings_needed"],
+    ) == (None, 1, 1, 6)
+    assert sorted(row["rated"] for row in queue_progress["reviewers"]) == [0, 1]
 
 
-def test_a_lead_makes_a_queue_and_its_draw_is_on_record() -> None:
+def test_lead_creates_a_queue_with_a_recorded_draw() -> None:
     run = make_scored_run()
     lead = Caller(make_user("lead", run.project))
     rater = make_user("reviewer", run.project)
     body = {"runs": [run.pk], "metrics": ["correctness"], "reviewers": [rater.username], "strategy": "uniform"}
-    made = lead.post("review-queues/", body | {"size": 3, "seed": 7, "name": "Spring"}).json()
-    assert (made["name"], made["seed"], made["metrics"], made["reviewers"]) == (
+    created_queue = lead.post("review-queues/", body | {"size": 3, "seed": 7, "name": "Spring"}).json()
+    assert (created_queue["name"], created_queue["seed"], created_queue["metrics"], created_queue["reviewers"]) == (
         "Spring",
         7,
         ["correctness"],
         [rater.username],
     )
-    draw = lead.get(f"draws/{made['draws'][0]}/").json()
+    draw = lead.get(f"draws/{created_queue['draws'][0]}/").json()
     assert (draw["strategy"], draw["frame_size"], draw["strata"]) == (
         "uniform",
         6,
@@ -134,7 +139,7 @@ def test_an_unknown_reviewer_is_named_with_the_near_ones() -> None:
 
 
 @pytest.mark.parametrize("text", ["\u0000", "x" * 100_001])
-def test_texts_that_no_database_keeps_are_refused(text: str) -> None:
+def test_texts_that_no_database_stores_are_refused(text: str) -> None:
     queue = make_queue()
     (me,) = members(queue)
     item = me.next(queue)["id"]
@@ -154,7 +159,7 @@ def test_next_and_submit_cost_a_fixed_number_of_queries(django_assert_num_querie
             me.submit(item, key=f"k{number}")
 
 
-def test_a_number_no_database_keeps_is_nobodys_item_or_queue() -> None:
+def test_number_too_large_for_the_database_is_not_found() -> None:
     (me,) = members(make_queue())
     assert me.get(f"items/{10**30}/").status_code == 404
     assert me.post(f"review-queues/{10**30}/next/").status_code == 404

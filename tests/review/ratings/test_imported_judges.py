@@ -1,4 +1,4 @@
-"""Imported judges are judges: their scores are the run's values where it has no judge of its own."""
+"""Imported judges: their scores are the run's values when it has no judge of its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from review.reports.inputs import load_inputs
 from review.statistics.sampling.member import Strategy
 from tests.factories import make_user
 from tests.review.builders import answer_rows, answers_to, make_report, metric, run_over, score_all
-from tests.review.sampled import OTHERS
+from tests.review.sampled import OTHER_SCORES
 
 pytestmark = pytest.mark.django_db
 DOCS = Path(__file__).parents[3] / "docs"
@@ -39,42 +39,46 @@ DOCS = Path(__file__).parents[3] / "docs"
 REGRESSION = [(0, 0, 8), (0, 1, 2), (1, 0, 2), (1, 1, 8), (0, None, 6), (1, None, 14)]
 
 
-def row(at: int, value: Any, rater: str = "judge", author: str = "gpt@1", name: str = "tone", **more: Any) -> Any:
-    return {"question_id": f"q{at}", "metric": name, "value": value, "rater": rater, "author": author} | more
+def row(at: int, value: Any, rater: str = "judge", author: str = "gpt@1", name: str = "tone", **fields: Any) -> Any:
+    return {"question_id": f"q{at}", "metric": name, "value": value, "rater": rater, "author": author} | fields
 
 
-def bring(run: Run, rows: Sequence[dict[str, Any]], sampled: str = "unknown", scale: str = "bool") -> ImportedRatings:
-    names = {one["metric"] for one in rows} - OTHERS.keys() - {"correctness"}
-    data = "".join(json.dumps(one) + "\n" for one in rows).encode()
+def import_rows(
+    run: Run, rows: Sequence[dict[str, Any]], sampled: str = "unknown", scale: str = "bool"
+) -> ImportedRatings:
+    names = {record["metric"] for record in rows} - OTHER_SCORES.keys() - {"correctness"}
+    data = "".join(json.dumps(record) + "\n" for record in rows).encode()
     return import_ratings(run, data, "r.jsonl", [f"{name}={scale}" for name in names], sampled)
 
 
-def told(table: Sequence[tuple[int, int | None, int]], **more: Any) -> list[dict[str, Any]]:
-    """The rows of a table of judge, expert and number of answers."""
-    each = [(judge, expert) for judge, expert, count in table for _ in range(count)]
-    judge = [row(at, said) for at, (said, _) in enumerate(each, start=1)]
-    human = [row(at, said, "human", "e1", **more) for at, (_, said) in enumerate(each, start=1) if said is not None]
+def table_rows(table: Sequence[tuple[int, int | None, int]], **fields: Any) -> list[dict[str, Any]]:
+    """Rows of a table of judge, expert and number of answers."""
+    pairs = [(judge, expert) for judge, expert, count in table for _ in range(count)]
+    judge = [row(at, value) for at, (value, _) in enumerate(pairs, start=1)]
+    human = [
+        row(at, value, "human", "e1", **fields) for at, (_, value) in enumerate(pairs, start=1) if value is not None
+    ]
     return judge + human
 
 
-def corrected(run: Run, name: str = "tone") -> Figure:
+def corrected_figure(run: Run, name: str = "tone") -> Figure:
     return correction_sheet(load_inputs(run)).estimates[name].corrected_this_run
 
 
 @pytest.fixture
 def run() -> Run:
-    """40 answers that no judge of ours has scored."""
+    """Forty answers that no judge of this site has scored."""
     return run_over(answers_to(["a"] * 40), judged=False)
 
 
-def test_the_figures_are_those_of_the_worked_example(run: Run) -> None:
-    bring(run, told(REGRESSION), "uniform")
-    found = correction_sheet(load_inputs(run)).estimates["tone"]
-    assert found.judge_only.value == pytest.approx(0.6)
+def test_figures_equal_the_worked_example(run: Run) -> None:
+    import_rows(run, table_rows(REGRESSION), "uniform")
+    estimates = correction_sheet(load_inputs(run)).estimates["tone"]
+    assert estimates.judge_only.value == pytest.approx(0.6)
     assert [
-        found.corrected_this_run.value,
-        found.corrected_this_run.low,
-        found.corrected_this_run.high,
+        estimates.corrected_this_run.value,
+        estimates.corrected_this_run.low,
+        estimates.corrected_this_run.high,
     ] == pytest.approx([0.56, 0.415, 0.705], abs=0.0005)
 
 
@@ -84,7 +88,7 @@ def cells(text: str, marker: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("language", [0, 1])
-def test_probabilities_in_the_file_give_the_figures_of_the_docs(language: int) -> None:
+def test_file_probabilities_give_the_figures_of_the_docs(language: int) -> None:
     text = (DOCS / "correction.md").read_text(encoding="utf-8").split("\n# 한국어\n")[language]
     table = cells(text, "data: imported")
     run = run_over(answers_to(["a"] * sum(int(count) for *_, count in table)), judged=False)
@@ -95,43 +99,43 @@ def test_probabilities_in_the_file_give_the_figures_of_the_docs(language: int) -
             rows.append(row(at, int(judge)))
             if expert.isdigit():
                 rows.append(row(at, int(expert), "human", "e1", probability=float(probability)))
-    bring(run, rows)
-    found = correction_sheet(load_inputs(run)).estimates["tone"]
+    import_rows(run, rows)
+    estimates = correction_sheet(load_inputs(run)).estimates["tone"]
     labels = [int(expert) for _, expert, _, count in table if expert.isdigit() for _ in range(int(count))]
     figures = {
-        "judge_only": found.judge_only.value,
+        "judge_only": estimates.judge_only.value,
         "mean_of_labels": sum(labels) / len(labels),
-        "corrected": found.corrected_this_run.value,
-        "low": found.corrected_this_run.low,
-        "high": found.corrected_this_run.high,
-        "lambda": found.corrected_this_run.extra["lambda"],
+        "corrected": estimates.corrected_this_run.value,
+        "low": estimates.corrected_this_run.low,
+        "high": estimates.corrected_this_run.high,
+        "lambda": estimates.corrected_this_run.extra["lambda"],
     }
-    printed = {name.strip("`"): shown for name, shown, _ in cells(text, "tested: imported")}
+    printed = {name.strip("`"): printed_value for name, printed_value, _ in cells(text, "tested: imported")}
     assert printed == {name: f"{value:.3f}" for name, value in figures.items()}
 
 
 @pytest.mark.parametrize("probability", [None, 1.0, 0.05])
-def test_without_a_sample_of_all_it_says_what_to_do(run: Run, probability: float | None) -> None:
-    """20 of 40 rated: with 1 the sum of 1/p is 20 and says nothing of the others, with .05 it is 400, sd 87."""
-    bring(run, told(REGRESSION, probability=probability))
-    found = corrected(run)
-    assert found.withheld == "no_probability"
-    assert "import their ratings again and say how" in why_withheld(found)
+def test_withheld_figure_explains_how_to_import_a_sample(run: Run, probability: float | None) -> None:
+    """20 of 40 are rated. With 1 the sum of 1/p is 20 and says nothing of the others; with .05 it is 400, sd 87."""
+    import_rows(run, table_rows(REGRESSION, probability=probability))
+    figure = corrected_figure(run)
+    assert figure.withheld == "no_probability"
+    assert "import their ratings again and say how" in why_withheld(figure)
     assert correction_sheet(load_inputs(run)).estimates["tone"].judge_only.value == pytest.approx(0.6)
 
 
-def test_ratings_of_everything_are_a_census(run: Run) -> None:
-    bring(run, told([(0, 1, 10), (1, 1, 10), (1, 0, 20)]), "all")
-    found = corrected(run)
-    assert (found.value, found.low, found.high) == (0.5, 0.5, 0.5)
+def test_ratings_of_all_answers_are_a_census(run: Run) -> None:
+    import_rows(run, table_rows([(0, 1, 10), (1, 1, 10), (1, 0, 20)]), "all")
+    figure = corrected_figure(run)
+    assert (figure.value, figure.low, figure.high) == (0.5, 0.5, 0.5)
 
 
-def test_the_first_judge_of_a_metric_counts_and_no_later_one_moves_a_figure(run: Run) -> None:
-    bring(run, told(REGRESSION), "uniform")
-    before = corrected(run)
-    bring(run, [row(at, 0, author="other@1") for at in range(1, 41)])
-    bring(run, [row(at, 5, author="other@1", name="style") for at in range(1, 41)], scale="1..5")
-    assert corrected(run) == before
+def test_first_judge_of_a_metric_counts_and_later_ones_change_nothing(run: Run) -> None:
+    import_rows(run, table_rows(REGRESSION), "uniform")
+    before = corrected_figure(run)
+    import_rows(run, [row(at, 0, author="other@1") for at in range(1, 41)])
+    import_rows(run, [row(at, 5, author="other@1", name="style") for at in range(1, 41)], scale="1..5")
+    assert corrected_figure(run) == before
     assert set(ImportedJudge.objects.values_list("metric__name", "author")) == {("tone", "gpt@1"), ("style", "other@1")}
     report = make_report(run)
     assert report.provenance.imported_judges == {"style": "other@1", "tone": "gpt@1"}
@@ -140,65 +144,66 @@ def test_the_first_judge_of_a_metric_counts_and_no_later_one_moves_a_figure(run:
         "gpt@1": True,
         "other@1": False,
     }
-    bring(run, [row(1, 1)])  # a changed verdict supersedes: 25 of 40
+    import_rows(run, [row(1, 1)])  # a changed verdict supersedes: 25 of 40
     assert correction_sheet(load_inputs(run)).estimates["tone"].judge_only.value == pytest.approx(25 / 40)
 
 
-def test_of_several_judges_in_one_file_the_first_counts(run: Run) -> None:
-    bring(run, [row(at, 1, author=f"{name}@1") for at in range(1, 41) for name in ("m", "a", "z")])
+def test_first_of_several_judges_in_a_file_counts(run: Run) -> None:
+    import_rows(run, [row(at, 1, author=f"{name}@1") for at in range(1, 41) for name in ("m", "a", "z")])
     assert list(ImportedJudge.objects.values_list("author", flat=True)) == ["m@1"]
 
 
-def test_another_version_of_a_metric_does_not_count_beside_the_first(run: Run) -> None:
-    bring(run, told(REGRESSION))
-    bring(run, [row(1, 4, author="late@1")], scale="1..5")
+def test_another_version_of_a_metric_does_not_count(run: Run) -> None:
+    import_rows(run, table_rows(REGRESSION))
+    import_rows(run, [row(1, 4, author="late@1")], scale="1..5")
     assert list(ImportedJudge.objects.values_list("author", flat=True)) == ["gpt@1"]
 
 
-def test_a_judge_of_the_run_and_its_rules_stay_what_counts() -> None:
-    """Completeness was asked for and has no score yet; faithfulness has one, of no judge in the second run."""
-    runs = [run_over(answers_to(["a"]), judged=judged) for judged in (True, False)]
+def test_own_judge_and_rules_of_a_run_take_precedence() -> None:
+    """Completeness is requested and has no score yet; faithfulness has one, from no judge in the second run."""
+    runs = [run_over(answers_to(["a"]), judged=has_judge) for has_judge in (True, False)]
     for run, names in zip(runs, [("completeness", "faithfulness", "keyword_hit"), ("faithfulness",)], strict=True):
         score_all(run, {"faithfulness": [2]})
-        bring(run, [row(1, 1, name=name) for name in names])
+        import_rows(run, [row(1, 1, name=name) for name in names])
     assert not ImportedJudge.objects.exists()
-    assert {one.author for run in runs for one in counting_scores(run)} == {""}
+    assert {score.author for run in runs for score in counting_scores(run)} == {""}
 
 
-def judged_elsewhere(run: Run, correctness: Sequence[int]) -> None:
-    """Rules as computed here, the judged parts imported; experts rate correctness of every other answer, half
-    of them two less, and everything else as the judge."""
+def import_judge_and_experts(run: Run, correctness: Sequence[int]) -> None:
+    """Store rules as computed here and import the judged parts.
+
+    Experts rate correctness of every other answer, half of them two less, and everything else as the judge."""
     score_all(run, {name: [1.0] * 40 for name in ("keyword_hit", "keyword_coverage", "negative_detection")})
-    bring(run, [row(at, value, name="correctness") for at, value in enumerate(correctness, start=1)])
-    bring(run, [row(at, 5, name=name) for at in range(1, 41) for name in ("faithfulness", "completeness")])
+    import_rows(run, [row(at, value, name="correctness") for at, value in enumerate(correctness, start=1)])
+    import_rows(run, [row(at, 5, name=name) for at in range(1, 41) for name in ("faithfulness", "completeness")])
     human = [row(at, correctness[at - 1] - at % 8 // 4 * 2, "human", "e1", "correctness") for at in range(1, 41, 2)]
-    bring(run, human, "uniform")
+    import_rows(run, human, "uniform")
     for name in ("faithfulness", "completeness"):
-        bring(run, [row(at, 5, "human", "e1", name) for at in range(1, 41)], "all")
+        import_rows(run, [row(at, 5, "human", "e1", name) for at in range(1, 41)], "all")
 
 
 @pytest.fixture
-def whole(run: Run) -> Run:
+def imported_run(run: Run) -> Run:
     """A run with an overall score from an imported judge."""
-    judged_elsewhere(run, [5, 5, 3, 3] * 10)
+    import_judge_and_experts(run, [5, 5, 3, 3] * 10)
     return run
 
 
-def test_score_planner_and_gate_work_as_for_scores_made_here(whole: Run) -> None:
-    """Overall .75 + .05 x correctness; the judge says 4 in mean, the experts 1 less: .95 and .9."""
-    basis = load_inputs(whole)
-    found = correction_sheet(basis).estimates["overall"]
-    assert [found.judge_only.value, found.corrected.value] == pytest.approx([0.95, 0.9])
-    assert not found.corrected.partly_corrected
+def test_score_planner_and_gate_work_with_imported_judges(imported_run: Run) -> None:
+    """Overall is .75 + .05 x correctness; the judge gives 4 in mean, the experts 1 less: .95 and .9."""
+    basis = load_inputs(imported_run)
+    estimates = correction_sheet(basis).estimates["overall"]
+    assert [estimates.judge_only.value, estimates.corrected.value] == pytest.approx([0.95, 0.9])
+    assert not estimates.corrected.partly_corrected
     plan = next_review(basis)
     assert plan is not None
     assert not plan.guessed
-    gate = run_gate(whole, GateRequest(fail_under=0.85))
+    gate = run_gate(imported_run, GateRequest(fail_under=0.85))
     assert gate is not None
     assert (str(gate.on), [str(check.verdict) for check in gate.checks]) == ("corrected", ["pass"])
 
 
-def test_scores_of_answers_follow_from_imported_parts() -> None:
+def test_answer_scores_follow_from_imported_parts() -> None:
     """RAGAS, all but the first in percent: .3 x .8 + .2 x 1 + .2 x .5 + .3 x .6 = .72; .15 less with .3 at first."""
     answers = answers_to(["a"])
     run = run_over(answers, judged=False, profile=profile_row(answers.project, "ragas"))
@@ -207,96 +212,102 @@ def test_scores_of_answers_follow_from_imported_parts() -> None:
         parts = {"claim_support": claim_support, "context_precision": 100, "context_recall": 50, "answer_relevance": 60}
         data = "".join(json.dumps(row(1, value, name=name)) + "\n" for name, value in parts.items())
         import_ratings(run, data.encode(), "r.jsonl")
-        return [one.value for one in counting_scores(run).filter(metric__name="answer_overall")]
+        return [score.value for score in counting_scores(run).filter(metric__name="answer_overall")]
 
     assert overall(0.8) == [pytest.approx(0.72)]
     assert overall(0.3) == [pytest.approx(0.57)]
 
 
-def test_two_runs_of_one_judge_are_compared_and_of_two_judges_flagged(whole: Run) -> None:
-    other = run_over(answers_to(["a"] * 40), judged=False)
-    judged_elsewhere(other, [5, 5, 4, 4] * 10)  # the experts 3.5 in mean instead of 3
-    ours, baseline = load_sides([other, whole])
-    assert "judge" not in differing_versions([ours.report, baseline.report])
-    found = difference(ours, baseline)
-    (line,) = [one for one in found.metrics if one.name == "correctness"]
+def test_runs_of_one_judge_are_compared_and_of_two_judges_flagged(imported_run: Run) -> None:
+    other_run = run_over(answers_to(["a"] * 40), judged=False)
+    import_judge_and_experts(other_run, [5, 5, 4, 4] * 10)  # the experts 3.5 in mean instead of 3
+    candidate, baseline = load_sides([other_run, imported_run])
+    assert "judge" not in differing_versions([candidate.report, baseline.report])
+    comparison = difference(candidate, baseline)
+    (line,) = [metric_difference for metric_difference in comparison.metrics if metric_difference.name == "correctness"]
     assert line.corrected.value == pytest.approx(0.5)
     assert "judge" not in line.differs
 
     third = run_over(answers_to(["a"] * 40), judged=False)
-    bring(third, [row(at, 4, name="correctness", author="late@1") for at in range(1, 41)])
+    import_rows(third, [row(at, 4, name="correctness", author="late@1") for at in range(1, 41)])
     (differs,) = [
-        one.differs for one in difference(load_sides([third])[0], baseline).metrics if one.name == "correctness"
+        metric_difference.differs
+        for metric_difference in difference(load_sides([third])[0], baseline).metrics
+        if metric_difference.name == "correctness"
     ]
     assert "judge" in differs
     assert differing_versions([make_report(third), baseline.report])["judge"][0] == "late@1 (correctness)"
 
 
-def test_the_run_page_names_it_and_shows_how_far_to_trust_it(whole: Run, client: Client) -> None:
-    client.force_login(make_user("lead", whole.project))
-    page = client.get(f"/runs/{whole.pk}/", headers={"accept-language": "en"}).content.decode()
+def test_run_page_names_the_imported_judge_and_its_trust(imported_run: Run, client: Client) -> None:
+    client.force_login(make_user("lead", imported_run.project))
+    page = client.get(f"/runs/{imported_run.pk}/", headers={"accept-language": "en"}).content.decode()
     assert "judge: gpt@1" in page
     assert re.search(r"Imported judge.*?gpt@1 · correctness", page, re.DOTALL)
     assert re.search(r'id="trust".*?Correctness', page, re.DOTALL)
 
 
-def test_rest_says_that_its_values_enter_the_figures(whole: Run, client: Client) -> None:
-    bring(whole, [row(1, 1, name="correctness", author="late@1")])
-    client.force_login(make_user("lead", whole.project))
-    scores = client.get(f"/api/v1/runs/{whole.pk}/answers/").json()["results"][0]["scores"]
-    assert {one["author"]: one["counts"] for one in scores if one["metric"] == "correctness"} == {
+def test_rest_marks_scores_that_count(imported_run: Run, client: Client) -> None:
+    import_rows(imported_run, [row(1, 1, name="correctness", author="late@1")])
+    client.force_login(make_user("lead", imported_run.project))
+    scores = client.get(f"/api/v1/runs/{imported_run.pk}/answers/").json()["results"][0]["scores"]
+    assert {score["author"]: score["counts"] for score in scores if score["metric"] == "correctness"} == {
         "gpt@1": True,
         "late@1": False,
     }
 
 
-def test_its_values_steer_draws_and_are_what_a_reviewer_is_shown(whole: Run) -> None:
-    drawn = make_draw(whole, Strategy.STRATIFIED, 10, 7)
-    assert sorted(one.size for one in draw_strata(drawn)) == [20, 20]
+def test_imported_scores_steer_draws_and_are_shown_to_reviewers(imported_run: Run) -> None:
+    draw = make_draw(imported_run, Strategy.STRATIFIED, 10, 7)
+    assert sorted(stratum.size for stratum in draw_strata(draw)) == [20, 20]
     pk = metric("correctness").pk
-    assert answer_scores(whole.pk, answer_rows(whole)[2].pk, [pk])[pk].by == "gpt@1"
-    assert answer_scores(whole.pk, answer_rows(whole)[2].pk, [pk])[pk].value == 3
+    assert answer_scores(imported_run.pk, answer_rows(imported_run)[2].pk, [pk])[pk].by == "gpt@1"
+    assert answer_scores(imported_run.pk, answer_rows(imported_run)[2].pk, [pk])[pk].value == 3
 
 
-def real(rows: Sequence[tuple[str, Any, Any]], scale: str) -> tuple[Figure, float]:
-    """Corrected from 200 uniform labels of (group, judge, expert), and the mean of all labels."""
+def corrected_sample(rows: Sequence[tuple[str, Any, Any]], scale: str) -> tuple[Figure, float]:
+    """Corrected figure from 200 uniform labels of (group, judge, expert), and the mean of all labels."""
     run = run_over(answers_to(["a"] * len(rows), [group for group, _, _ in rows]), judged=False)
-    picked = Random(1).sample(range(len(rows)), 200)
-    human = [row(at + 1, rows[at][2], "human", "e1") for at in picked]
-    bring(run, [row(at, said) for at, (_, said, _) in enumerate(rows, start=1)] + human, "uniform", scale)
-    return corrected(run), fmean(truth for *_, truth in rows)
+    positions = Random(1).sample(range(len(rows)), 200)
+    human = [row(at + 1, rows[at][2], "human", "e1") for at in positions]
+    import_rows(run, [row(at, score) for at, (_, score, _) in enumerate(rows, start=1)] + human, "uniform", scale)
+    return corrected_figure(run), fmean(truth for *_, truth in rows)
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.mark.slow
-def test_a_judge_of_real_passages(sample_data: Path) -> None:
+def test_judge_of_real_passages(sample_data: Path) -> None:
     """llmjudge_dl23, 2,012 pairs, one of its judges off the scale in one place."""
-    rows = read(sample_data / "llmjudge_dl23" / "judgements.jsonl")
-    found, truth = real([(one["query_id"], one["judges"]["RMITIR-llama70B"], one["human"]) for one in rows], "0..3")
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= truth <= found.high
-    assert found.extra["effective_labels"] > 200
+    rows = read_lines(sample_data / "llmjudge_dl23" / "judgements.jsonl")
+    figure, truth = corrected_sample(
+        [(record["query_id"], record["judges"]["RMITIR-llama70B"], record["human"]) for record in rows], "0..3"
+    )
+    assert figure.low is not None
+    assert figure.high is not None
+    assert figure.low <= truth <= figure.high
+    assert figure.extra["effective_labels"] > 200
 
 
-def test_a_judge_of_real_answers(sample_data: Path) -> None:
-    """openqa_nq301, 737 answers: GPT-4's verdicts beside the annotators'."""
-    rows = read(sample_data / "openqa_nq301" / "items.jsonl")
-    said = [(one["question_id"], one["judges"]["gpt-4"]["verdict"], one["human"]["acceptable"]) for one in rows]
-    found, truth = real([one for one in said if None not in one], "bool")
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= truth <= found.high
-    assert found.extra["effective_labels"] > 200
+def test_judge_of_real_answers(sample_data: Path) -> None:
+    """openqa_nq301, 737 answers: verdicts of GPT-4 and of the annotators."""
+    rows = read_lines(sample_data / "openqa_nq301" / "items.jsonl")
+    triples = [
+        (record["question_id"], record["judges"]["gpt-4"]["verdict"], record["human"]["acceptable"]) for record in rows
+    ]
+    figure, truth = corrected_sample([record for record in triples if None not in record], "bool")
+    assert figure.low is not None
+    assert figure.high is not None
+    assert figure.low <= truth <= figure.high
+    assert figure.extra["effective_labels"] > 200
 
 
-def test_an_annotator_in_the_place_of_a_judge_on_a_skewed_scale(sample_data: Path) -> None:
-    """summeval_human has no judge: its first expert's fluency stands for one, the second's is to be found."""
-    rows = read(sample_data / "summeval_human" / "items.jsonl")
-    found, truth = real([(one["doc_id"], *one["human"]["fluency"][:2]) for one in rows], "1..5")
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= truth <= found.high
+def test_annotator_as_judge_on_a_skewed_scale(sample_data: Path) -> None:
+    """summeval_human has no judge: the first expert's fluency serves as the judge's, and the second's is estimated."""
+    rows = read_lines(sample_data / "summeval_human" / "items.jsonl")
+    figure, truth = corrected_sample([(record["doc_id"], *record["human"]["fluency"][:2]) for record in rows], "1..5")
+    assert figure.low is not None
+    assert figure.high is not None
+    assert figure.low <= truth <= figure.high

@@ -1,4 +1,4 @@
-"""Keys of the review screen: chosen from a closed list, one key for one thing, kept with the person."""
+"""Keys of the review screen: a closed list, one key for each action, stored with the user."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambd
 
 
 @given(st.dictionaries(st.sampled_from([str(action) for action in KeyAction]) | st.text(), JSON) | JSON)
-def test_whatever_is_stored_only_keys_of_the_list_reach_a_page(stored: object) -> None:
+def test_only_keys_of_the_list_reach_a_page(stored: object) -> None:
     assert set(keys_from(stored)) == set(DEFAULT_KEYS)
     assert set(keys_from(stored).values()) <= set(KEY_LABELS)
 
 
 @given(st.dictionaries(st.sampled_from([str(action) for action in KeyAction]), st.sampled_from(sorted(KEY_LABELS))))
-def test_a_choice_is_kept_whole_or_refused_for_a_key_that_does_two_things(wanted: dict[str, str]) -> None:
-    chosen = {action: wanted.get(action, code) for action, code in DEFAULT_KEYS.items()}
-    on_card = [code for action, code in chosen.items() if action not in REVEAL_ACTIONS]
+def test_key_choice_is_stored_or_refused_for_a_key_used_twice(choices: dict[str, str]) -> None:
+    keys = {action: choices.get(action, code) for action, code in DEFAULT_KEYS.items()}
+    on_card = [code for action, code in keys.items() if action not in REVEAL_ACTIONS]
     if len(set(on_card)) < len(on_card):
         with pytest.raises(DomainError):
-            checked_keys(wanted)
+            checked_keys(choices)
     else:
-        assert keys_from(checked_keys(wanted)) == chosen
+        assert keys_from(checked_keys(choices)) == keys
 
 
 @pytest.mark.parametrize(
-    ("wanted", "code"),
+    ("choices", "code"),
     [
         ({"skip": "KeyF"}, "key_used_twice"),
         ({"skip": "<script>"}, "unknown_key"),
@@ -44,18 +44,18 @@ def test_a_choice_is_kept_whole_or_refused_for_a_key_that_does_two_things(wanted
         ({"publish": "KeyQ"}, "unknown_key_action"),
     ],
 )
-def test_other_keys_are_refused_with_their_reason(wanted: dict[str, str], code: str) -> None:
-    with pytest.raises(DomainError) as refused:
-        checked_keys(wanted)
-    assert refused.value.code == code
+def test_other_keys_are_refused_with_a_reason(choices: dict[str, str], code: str) -> None:
+    with pytest.raises(DomainError) as error:
+        checked_keys(choices)
+    assert error.value.code == code
 
 
 @pytest.mark.django_db
-def test_the_choice_is_kept_with_the_person_and_shows_on_the_card() -> None:
+def test_key_choice_is_stored_and_shown_on_the_card() -> None:
     world = make_world()
     client: Client = world.client("member")
-    usual = {f"key:{action}": code for action, code in DEFAULT_KEYS.items()}
-    assert client.post(reverse("review-keys"), usual | {"key:skip": "KeyQ", "off": "1"}).status_code == 302
+    default_choices = {f"key:{action}": code for action, code in DEFAULT_KEYS.items()}
+    assert client.post(reverse("review-keys"), default_choices | {"key:skip": "KeyQ", "off": "1"}).status_code == 302
     me = world.people["member"]
     me.refresh_from_db()
     assert (me.keymap, me.keys_off) == ({"skip": "KeyQ"}, True)
@@ -63,9 +63,9 @@ def test_the_choice_is_kept_with_the_person_and_shows_on_the_card() -> None:
     page = client.get(reverse("review-item", args=[world.assignment.pk])).content.decode()
     assert '<kbd class="hide-small">q</kbd>' in page
     assert " data-keys-off" in page
-    refused = client.post(reverse("review-keys"), usual | {"key:skip": "<img src=x onerror=alert(1)>"})
-    assert refused.status_code == 409
-    assert "<img" not in refused.content.decode()
+    response = client.post(reverse("review-keys"), default_choices | {"key:skip": "<img src=x onerror=alert(1)>"})
+    assert response.status_code == 409
+    assert "<img" not in response.content.decode()
     assert client.post(reverse("review-keys"), {"usual": "1"}).status_code == 302
     me.refresh_from_db()
     assert (me.keymap, me.keys_off) == ({}, False)

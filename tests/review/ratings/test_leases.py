@@ -1,4 +1,4 @@
-"""Leases: nobody collides, nothing is lost, and a lapsed lease finds its way (R1)."""
+"""Leases: no collisions, no lost work, and reuse of expired leases."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.factories import make_answer_set, make_question_set, make_queue, make
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
-def people(queue: ReviewQueue) -> list[User]:
+def reviewers_of(queue: ReviewQueue) -> list[User]:
     return [member.reviewer for member in queue.members.select_related("reviewer").order_by("pk")]
 
 
-def lapse(assignment: Assignment) -> None:
+def expire_lease(assignment: Assignment) -> None:
     Assignment.objects.filter(pk=assignment.pk).update(lease_until=Now() - timedelta(seconds=1))
 
 
@@ -31,294 +31,292 @@ def one_item_queue(**fields: object) -> ReviewQueue:
     return make_queue(make_scored_run(make_answer_set(make_question_set(specs=1))), **fields)
 
 
-def test_the_same_person_is_given_the_same_item_until_it_is_done() -> None:
+def test_reviewer_gets_the_same_item_until_it_is_done() -> None:
     queue = make_queue()
-    (user,) = people(queue)
+    (user,) = reviewers_of(queue)
     first = next_assignment(queue, user)
     assert first is not None
     assert next_assignment(queue, user) == first
     assert Assignment.objects.count() == 1
 
 
-def test_two_reviewers_never_hold_one_item_with_one_review_needed() -> None:
+def test_reviewers_hold_different_items_with_one_review_needed() -> None:
     queue = make_queue(reviewers=3)
-    held = [next_assignment(queue, user) for user in people(queue)]
-    assert len({one.item_id for one in held if one}) == 3
-    assert {one.slot for one in held if one} == {1}
+    assignments = [next_assignment(queue, user) for user in reviewers_of(queue)]
+    assert len({assignment.item_id for assignment in assignments if assignment}) == 3
+    assert {assignment.slot for assignment in assignments if assignment} == {1}
 
 
-def test_the_only_item_is_nobody_elses_while_it_is_held() -> None:
+def test_held_item_is_not_served_to_others() -> None:
     queue = one_item_queue(reviewers=2)
-    first, second = people(queue)
+    first, second = reviewers_of(queue)
     assert next_assignment(queue, first)
     assert next_assignment(queue, second) is None
 
 
-def test_two_needed_reviews_are_two_different_people_and_a_third_gets_nothing() -> None:
+def test_two_needed_reviews_take_two_different_reviewers() -> None:
     queue = one_item_queue(reviewers=3, reviews_needed=2)
-    first, second, third = people(queue)
-    held = [next_assignment(queue, first), next_assignment(queue, second)]
-    assert [one.slot for one in held if one] == [1, 2]
+    first, second, third = reviewers_of(queue)
+    assignments = [next_assignment(queue, first), next_assignment(queue, second)]
+    assert [assignment.slot for assignment in assignments if assignment] == [1, 2]
     assert next_assignment(queue, third) is None
 
 
-def test_a_lapsed_lease_goes_to_the_next_person_and_the_draft_stays() -> None:
+def test_expired_lease_goes_to_the_next_reviewer_and_the_draft_stays() -> None:
     queue = one_item_queue(reviewers=2)
-    slow, quick = people(queue)
-    held = next_assignment(queue, slow)
-    assert held
-    save_draft(held, {"values": {"correctness": {"value": 2}}, "comment": "half written"})
-    lapse(held)
-    taken = next_assignment(queue, quick)
-    assert taken
-    assert (taken.item_id, taken.reviewer) == (held.item_id, quick)
-    held.refresh_from_db()
-    assert held.state == Assignment.State.EXPIRED
-    assert Draft.objects.get(assignment=held).payload["comment"] == "half written"
+    slow, quick = reviewers_of(queue)
+    assignment = next_assignment(queue, slow)
+    assert assignment
+    save_draft(assignment, {"values": {"correctness": {"value": 2}}, "comment": "half written"})
+    expire_lease(assignment)
+    new_assignment = next_assignment(queue, quick)
+    assert new_assignment
+    assert (new_assignment.item_id, new_assignment.reviewer) == (assignment.item_id, quick)
+    assignment.refresh_from_db()
+    assert assignment.state == Assignment.State.EXPIRED
+    assert Draft.objects.get(assignment=assignment).payload["comment"] == "half written"
 
 
-def test_the_same_person_gets_an_own_lapsed_item_back_first() -> None:
+def test_reviewer_gets_an_own_expired_item_back_first() -> None:
     queue = make_queue(reviewers=1)
-    (user,) = people(queue)
-    held = next_assignment(queue, user)
-    assert held
-    lapse(held)
-    again = next_assignment(queue, user)
-    assert again == held
-    assert Assignment.objects.filter(pk=held.pk, lease_until__gt=Now()).exists()
+    (user,) = reviewers_of(queue)
+    assignment = next_assignment(queue, user)
+    assert assignment
+    expire_lease(assignment)
+    renewed_assignment = next_assignment(queue, user)
+    assert renewed_assignment == assignment
+    assert Assignment.objects.filter(pk=assignment.pk, lease_until__gt=Now()).exists()
 
 
-def test_a_lapsed_lease_is_left_alone_while_another_slot_is_free() -> None:
+def test_expired_lease_stays_while_another_slot_is_free() -> None:
     queue = one_item_queue(reviewers=2, reviews_needed=2)
-    slow, quick = people(queue)
-    held = next_assignment(queue, slow)
-    assert held
-    lapse(held)
-    taken = next_assignment(queue, quick)
-    assert taken
-    assert taken.slot == 2
-    held.refresh_from_db()
-    assert held.state == Assignment.State.LEASED
+    slow, quick = reviewers_of(queue)
+    assignment = next_assignment(queue, slow)
+    assert assignment
+    expire_lease(assignment)
+    new_assignment = next_assignment(queue, quick)
+    assert new_assignment
+    assert new_assignment.slot == 2
+    assignment.refresh_from_db()
+    assert assignment.state == Assignment.State.LEASED
 
 
-def test_a_released_item_comes_back_after_all_others() -> None:
+def test_released_item_is_served_after_all_others() -> None:
     queue = make_queue(make_scored_run(make_answer_set(make_question_set(specs=3))))
-    (user,) = people(queue)
+    (user,) = reviewers_of(queue)
     first = next_assignment(queue, user)
     assert first
     release(first)
-    seen = []
+    item_ids = []
     for _ in range(3):
-        held = next_assignment(queue, user)
-        assert held
-        seen.append(held.item_id)
-        Assignment.objects.filter(pk=held.pk).update(state=Assignment.State.FINISHED, submitted_at=Now())
-    assert seen[-1] == first.item_id
-    assert len(set(seen)) == 3
+        assignment = next_assignment(queue, user)
+        assert assignment
+        item_ids.append(assignment.item_id)
+        Assignment.objects.filter(pk=assignment.pk).update(state=Assignment.State.FINISHED, submitted_at=Now())
+    assert item_ids[-1] == first.item_id
+    assert len(set(item_ids)) == 3
 
 
-def test_a_skipped_item_never_comes_back_to_who_skipped_it() -> None:
+def test_skipped_item_is_not_served_again_to_the_same_reviewer() -> None:
     queue = one_item_queue(reviewers=2)
-    first, second = people(queue)
-    held = next_assignment(queue, first)
-    assert held
-    skip(held)
+    first, second = reviewers_of(queue)
+    assignment = next_assignment(queue, first)
+    assert assignment
+    skip(assignment)
     assert next_assignment(queue, first) is None
     assert next_assignment(queue, second)
 
 
-def test_a_lease_can_be_prolonged_after_it_lapsed_as_long_as_nobody_took_it() -> None:
+def test_expired_lease_can_be_extended_until_it_is_reassigned() -> None:
     queue = one_item_queue(reviewers=2)
-    first, second = people(queue)
-    held = next_assignment(queue, first)
-    assert held
-    lapse(held)
-    assert extend_lease(held).state == Assignment.State.LEASED
-    lapse(held)
+    first, second = reviewers_of(queue)
+    assignment = next_assignment(queue, first)
+    assert assignment
+    expire_lease(assignment)
+    assert extend_lease(assignment).state == Assignment.State.LEASED
+    expire_lease(assignment)
     assert next_assignment(queue, second)
-    with pytest.raises(DomainError) as refused:
-        extend_lease(load_assignment(held.pk))
-    assert refused.value.code == "slot_taken"
+    with pytest.raises(DomainError) as error:
+        extend_lease(load_assignment(assignment.pk))
+    assert error.value.code == "slot_taken"
 
 
-def test_an_item_taken_away_and_given_back_can_be_prolonged_again() -> None:
+def test_lease_can_be_extended_after_another_reviewer_released_the_item() -> None:
     queue = one_item_queue(reviewers=2)
-    first, second = people(queue)
-    held = next_assignment(queue, first)
-    assert held
-    lapse(held)
-    other = next_assignment(queue, second)
-    assert other
-    release(other)
-    assert extend_lease(load_assignment(held.pk)).fence == 2
+    first, second = reviewers_of(queue)
+    assignment = next_assignment(queue, first)
+    assert assignment
+    expire_lease(assignment)
+    other_assignment = next_assignment(queue, second)
+    assert other_assignment
+    release(other_assignment)
+    assert extend_lease(load_assignment(assignment.pk)).fence == 2
 
 
-def test_a_lapsed_lease_of_a_closed_queue_is_not_prolonged() -> None:
+def test_expired_lease_of_a_closed_queue_is_not_extended() -> None:
     queue = one_item_queue()
-    held = next_assignment(queue, people(queue)[0])
-    assert held
-    Assignment.objects.filter(pk=held.pk).update(state=Assignment.State.EXPIRED)
+    assignment = next_assignment(queue, reviewers_of(queue)[0])
+    assert assignment
+    Assignment.objects.filter(pk=assignment.pk).update(state=Assignment.State.EXPIRED)
     ReviewQueue.objects.update(state=ReviewQueue.State.CLOSED)
-    with pytest.raises(DomainError) as refused:
-        extend_lease(load_assignment(held.pk))
-    assert refused.value.code == "queue_closed"
+    with pytest.raises(DomainError) as error:
+        extend_lease(load_assignment(assignment.pk))
+    assert error.value.code == "queue_closed"
 
 
-def test_an_item_kept_for_somebody_else_is_not_even_tried() -> None:
+def test_item_reserved_for_another_reviewer_is_no_candidate() -> None:
     queue = one_item_queue(reviewers=2)
-    first, second = people(queue)
+    first, second = reviewers_of(queue)
     Reservation.objects.create(item=queue.items.get(), reviewer=second)
     queue.items.update(reserved=True)
-    for person, kept in ((first, []), (second, list(queue.items.all()))):
-        member = queue.members.get(reviewer=person)
+    for reviewer, expected_items in ((first, []), (second, list(queue.items.all()))):
+        member = queue.members.get(reviewer=reviewer)
         member.now = timezone.now()
-        assert [item for item, _ in candidate_items(queue, member, [])] == kept
+        assert [item for item, _ in candidate_items(queue, member, [])] == expected_items
 
 
-def test_every_reviewer_walks_all_items_from_a_place_of_their_own() -> None:
+def test_reviewers_take_all_items_from_their_own_offsets() -> None:
     queue = make_queue(make_scored_run(make_answer_set(make_question_set(specs=12))), reviewers=2, reviews_needed=2)
     assert len(set(queue.members.values_list("offset", flat=True))) == 2  # on a small ring both may begin with one item
     orders = []
-    for user in people(queue):
+    for user in reviewers_of(queue):
         order = []
-        while held := next_assignment(queue, user):
-            order.append(held.item_id)
-            Assignment.objects.filter(pk=held.pk).update(state=Assignment.State.FINISHED, submitted_at=Now())
+        while assignment := next_assignment(queue, user):
+            order.append(assignment.item_id)
+            Assignment.objects.filter(pk=assignment.pk).update(state=Assignment.State.FINISHED, submitted_at=Now())
         orders.append(order)
     assert sorted(orders[0]) == sorted(orders[1]) == sorted(queue.items.values_list("pk", flat=True))
 
 
-def test_the_ring_is_walked_from_the_members_offset_and_round_its_end() -> None:
+def test_items_are_served_from_the_offset_and_wrap_around() -> None:
     queue = make_queue(make_scored_run(make_answer_set(make_question_set(specs=5))))
-    (user,) = people(queue)
+    (user,) = reviewers_of(queue)
     keys = list(queue.items.order_by("shuffle_key").values_list("shuffle_key", flat=True))
     QueueMember.objects.filter(queue=queue).update(offset=keys[2])
-    walked = []
-    while held := next_assignment(queue, user):
-        walked.append(held.item.shuffle_key)
-        Assignment.objects.filter(pk=held.pk).update(state=Assignment.State.FINISHED, submitted_at=Now())
-    assert walked == [keys[3], keys[4], keys[0], keys[1], keys[2]]
+    served_keys = []
+    while assignment := next_assignment(queue, user):
+        served_keys.append(assignment.item.shuffle_key)
+        Assignment.objects.filter(pk=assignment.pk).update(state=Assignment.State.FINISHED, submitted_at=Now())
+    assert served_keys == [keys[3], keys[4], keys[0], keys[1], keys[2]]
 
 
-def test_a_closed_queue_serves_nothing_and_a_stranger_gets_nothing() -> None:
+def test_closed_queue_and_strangers_get_nothing() -> None:
     queue = make_queue()
-    (user,) = people(queue)
-    with pytest.raises(DomainError) as refused:
+    (user,) = reviewers_of(queue)
+    with pytest.raises(DomainError) as error:
         next_assignment(queue, make_user("lead", queue.project))
-    assert refused.value.code == "not_a_member"
+    assert error.value.code == "not_a_member"
     queue.state = ReviewQueue.State.CLOSED
-    with pytest.raises(DomainError) as refused:
+    with pytest.raises(DomainError) as error:
         next_assignment(queue, user)
-    assert refused.value.code == "queue_closed"
+    assert error.value.code == "queue_closed"
 
 
 @pytest.mark.parametrize("state", [ReviewItem.State.DONE, ReviewItem.State.WITHDRAWN, ReviewItem.State.DISPUTED])
 def test_only_open_items_are_served(state: str) -> None:
     queue = one_item_queue()
-    (user,) = people(queue)
+    (user,) = reviewers_of(queue)
     queue.items.update(state=state)
     assert next_assignment(queue, user) is None
 
 
 @pytest.mark.parametrize("needed", [1, 2])
-def test_a_new_item_costs_the_same_queries_whatever_the_queue_holds(
-    needed: int, django_assert_num_queries: object
-) -> None:
+def test_new_item_costs_a_fixed_number_of_queries(needed: int, django_assert_num_queries: object) -> None:
     queue = make_queue(
         make_scored_run(make_answer_set(make_question_set(specs=30))), reviewers=2, reviews_needed=needed
     )
     queue.members.update(offset=0)  # so that no walk passes the end of the ring, which takes one query more
-    for user in people(queue):
+    for user in reviewers_of(queue):
         for _ in range(2):
             with django_assert_num_queries(7):  # type: ignore[operator]
-                held = next_assignment(queue, user)
-            assert held
-            Assignment.objects.filter(pk=held.pk).update(state=Assignment.State.FINISHED, submitted_at=Now())
+                assignment = next_assignment(queue, user)
+            assert assignment
+            Assignment.objects.filter(pk=assignment.pk).update(state=Assignment.State.FINISHED, submitted_at=Now())
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite, as it is set up, never waits for the disk")
 @pytest.mark.django_db(transaction=True)
-def test_only_handing_out_does_not_wait_for_the_disk() -> None:
-    def asked(statement: str) -> list[tuple[str]]:
+def test_only_leasing_skips_the_disk_flush() -> None:
+    def run_sql(statement: str) -> list[tuple[str]]:
         with connection.cursor() as cursor:
             cursor.execute(statement)
             return list(cursor.fetchall()) if cursor.description else []
 
     queue = make_queue()
-    (user,) = people(queue)
-    asked("SET synchronous_commit = on")  # a server of tests may wait for nothing
+    (user,) = reviewers_of(queue)
+    run_sql("SET synchronous_commit = on")  # a server of tests may wait for nothing
     try:
         with transaction.atomic():
             assert next_assignment(queue, user)
-            assert asked("SHOW synchronous_commit") == [("off",)]
-        assert asked("SHOW synchronous_commit") == [("on",)]
+            assert run_sql("SHOW synchronous_commit") == [("off",)]
+        assert run_sql("SHOW synchronous_commit") == [("on",)]
     finally:
-        asked("RESET synchronous_commit")
+        run_sql("RESET synchronous_commit")
 
 
-def test_asking_again_for_the_held_item_costs_five_queries(django_assert_num_queries: object) -> None:
+def test_asking_for_the_held_item_again_costs_five_queries(django_assert_num_queries: object) -> None:
     queue = make_queue()
-    (user,) = people(queue)
+    (user,) = reviewers_of(queue)
     next_assignment(queue, user)
     with django_assert_num_queries(5):  # type: ignore[operator]
         next_assignment(queue, user)
 
 
-def two_items_one_reserved_ahead(reviewers: int = 2) -> tuple[ReviewQueue, list[User], Assignment, Assignment]:
-    """A queue of two items: the first person has one in hand, and their browser has reserved the other ahead."""
+def queue_with_prefetched_item(reviewers: int = 2) -> tuple[ReviewQueue, list[User], Assignment, Assignment]:
+    """A queue of two items: the first reviewer holds one, and the browser has prefetched the other."""
     queue = make_queue(make_scored_run(make_answer_set(make_question_set(specs=2))), reviewers=reviewers)
-    everybody = people(queue)
-    in_hand = next_assignment(queue, everybody[0])
-    assert in_hand is not None
-    ahead = prefetch_assignment(queue, everybody[0], in_hand)
-    assert ahead is not None
-    return queue, everybody, in_hand, ahead
+    users = reviewers_of(queue)
+    current = next_assignment(queue, users[0])
+    assert current is not None
+    prefetched = prefetch_assignment(queue, users[0], current)
+    assert prefetched is not None
+    return queue, users, current, prefetched
 
 
-def test_an_item_reserved_ahead_goes_to_whoever_would_get_nothing() -> None:
-    queue, (first, second, third), in_hand, ahead = two_items_one_reserved_ahead(reviewers=3)
-    taken = next_assignment(queue, second)
-    assert taken is not None
-    assert taken.item_id == ahead.item_id
-    assert next_assignment(queue, first) == in_hand
+def test_prefetched_item_goes_to_a_reviewer_without_items() -> None:
+    queue, (first, second, third), current, prefetched = queue_with_prefetched_item(reviewers=3)
+    new_assignment = next_assignment(queue, second)
+    assert new_assignment is not None
+    assert new_assignment.item_id == prefetched.item_id
+    assert next_assignment(queue, first) == current
     assert next_assignment(queue, third) is None  # both items are shown to somebody now
     with pytest.raises(DomainError, match="slot_taken"):
-        extend_lease(ahead)
+        extend_lease(prefetched)
 
 
-def test_whoever_lost_an_item_reserved_ahead_gets_it_back_when_it_is_free() -> None:
-    queue, (first, second), in_hand, ahead = two_items_one_reserved_ahead()
-    taken = next_assignment(queue, second)
-    assert taken is not None
-    skip(taken)
-    skip(in_hand)
-    again = next_assignment(queue, first)
-    assert again is not None
-    assert (again.pk, again.item_id) == (ahead.pk, ahead.item_id)
+def test_lost_prefetched_item_returns_when_it_is_free() -> None:
+    queue, (first, second), current, prefetched = queue_with_prefetched_item()
+    new_assignment = next_assignment(queue, second)
+    assert new_assignment is not None
+    skip(new_assignment)
+    skip(current)
+    returned_assignment = next_assignment(queue, first)
+    assert returned_assignment is not None
+    assert (returned_assignment.pk, returned_assignment.item_id) == (prefetched.pk, prefetched.item_id)
 
 
-def test_an_item_that_came_up_after_the_one_in_hand_is_not_taken_away() -> None:
-    queue, (_, second), in_hand, _ = two_items_one_reserved_ahead()
-    skip(in_hand)  # the browser shows the reserved one
-    taken = next_assignment(queue, second)
-    assert taken is not None
-    assert taken.item_id == in_hand.item_id
+def test_item_opened_after_skipping_is_not_taken_away() -> None:
+    queue, (_, second), current, _ = queue_with_prefetched_item()
+    skip(current)  # the browser shows the reserved one
+    new_assignment = next_assignment(queue, second)
+    assert new_assignment is not None
+    assert new_assignment.item_id == current.item_id
 
 
 @pytest.mark.parametrize("why", ["draft", "reserved"])
-def test_an_item_reserved_ahead_stays_where_it_may_not_change_hands(why: str) -> None:
-    queue, (first, second), _, ahead = two_items_one_reserved_ahead()
+def test_prefetched_item_with_draft_or_reservation_stays(why: str) -> None:
+    queue, (first, second), _, prefetched = queue_with_prefetched_item()
     if why == "draft":
-        save_draft(ahead, {"comment": "half written"})
+        save_draft(prefetched, {"comment": "half written"})
     else:
-        Reservation.objects.create(item=ahead.item, reviewer=first)
-        ReviewItem.objects.filter(pk=ahead.item_id).update(reserved=True)
+        Reservation.objects.create(item=prefetched.item, reviewer=first)
+        ReviewItem.objects.filter(pk=prefetched.item_id).update(reserved=True)
     assert next_assignment(queue, second) is None
 
 
-def test_nobody_reserves_ahead_what_somebody_else_reserved_ahead() -> None:
+def test_item_prefetched_by_another_reviewer_is_not_prefetched() -> None:
     queue = make_queue(make_scored_run(make_answer_set(make_question_set(specs=3))), reviewers=2)
-    first, second = people(queue)
+    first, second = reviewers_of(queue)
     for user in (first, second):
         in_hand = next_assignment(queue, user)
         assert in_hand is not None

@@ -1,4 +1,4 @@
-"""Importing ratings made elsewhere: all or nothing, once, and superseding."""
+"""Import of ratings made elsewhere: all or nothing, idempotent, and superseding."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 @pytest.fixture
 def run() -> Run:
-    made = run_over(answers_to(["a", "a", "b"]))
-    score_all(made, {"correctness": [5, 4, 3]})
-    return made
+    scored_run = run_over(answers_to(["a", "a", "b"]))
+    score_all(scored_run, {"correctness": [5, 4, 3]})
+    return scored_run
 
 
 def row(question: str = "q1", value: Any = 4, **fields: Any) -> dict[str, Any]:
@@ -37,13 +37,13 @@ def row(question: str = "q1", value: Any = 4, **fields: Any) -> dict[str, Any]:
     } | fields
 
 
-def bring(run: Run, *rows: dict[str, Any], **options: Any) -> ImportedRatings:
-    data = "".join(json.dumps(one) + "\n" for one in rows).encode()
+def import_rows(run: Run, *rows: dict[str, Any], **options: Any) -> ImportedRatings:
+    data = "".join(json.dumps(record) + "\n" for record in rows).encode()
     return import_ratings(run, data, "ratings.jsonl", **options)
 
 
-def test_human_rows_become_blind_ratings_under_their_label(run: Run) -> None:
-    done = bring(
+def test_human_rows_become_blind_ratings_of_their_author(run: Run) -> None:
+    imported = import_rows(
         run,
         row(value=4, reason="fine", probability=0.5, created="2026-01-31"),
         row("q2", None, reason="outside my field"),
@@ -51,7 +51,7 @@ def test_human_rows_become_blind_ratings_under_their_label(run: Run) -> None:
         by=make_user(),
         sampling="uniform",
     )
-    assert (done.human, done.judge, done.failed, done.authors) == (3, 0, 0, ("e1",))
+    assert (imported.human, imported.judge, imported.failed, imported.authors) == (3, 0, 0, ("e1",))
     first, second, third = Rating.objects.order_by("id")
     assert (first.value, first.author, first.source, first.phase, first.blind) == (4, "e1", "import", "initial", True)
     assert (first.comment, first.probability, first.sampling) == ("fine", 0.5, "uniform")
@@ -61,16 +61,16 @@ def test_human_rows_become_blind_ratings_under_their_label(run: Run) -> None:
     assert AuditEvent.objects.filter(verb="ratings.imported", object_id=str(run.pk)).count() == 1
 
 
-def test_judge_rows_become_scores_of_that_judge_and_off_scale_ones_are_failed_and_counted(run: Run) -> None:
+def test_judge_rows_become_scores_and_off_scale_rows_fail(run: Run) -> None:
     parts = [{"kind": "claim", "text": "Seoul is the capital.", "label": "Entailment"}]
-    done = bring(
+    imported = import_rows(
         run,
         row(value=5, rater="judge", author="gpt-4@2024", parts=parts),
         row("q2", 7, rater="judge", author="gpt-4@2024"),
         row("q3", None, rater="judge", author="gpt-4@2024", reason="the reply broke off"),
     )
-    assert (done.human, done.judge, done.failed) == (0, 3, 2)
-    assert {remark.code for remark in done.remarks} == {"judge_off_scale", "ratings_without_value"}
+    assert (imported.human, imported.judge, imported.failed) == (0, 3, 2)
+    assert {remark.code for remark in imported.remarks} == {"judge_off_scale", "ratings_without_value"}
     scores = {score.answer.question.external_id: score for score in Score.objects.filter(author="gpt-4@2024")}
     assert scores["q1"].value == 5
     assert (scores["q2"].status, scores["q2"].reason) == ("failed", "scale: 7")
@@ -80,41 +80,41 @@ def test_judge_rows_become_scores_of_that_judge_and_off_scale_ones_are_failed_an
     assert effective_values(run).values[metric("correctness").pk][answer_rows(run)[0].pk].value == 5
 
 
-def test_importing_the_same_again_changes_nothing_and_a_changed_row_supersedes(run: Run) -> None:
+def test_repeated_import_changes_nothing_and_changed_rows_supersede(run: Run) -> None:
     human, judge = row(value=4), row(value=4, rater="judge", author="gpt-4")
-    assert bring(run, human, judge).unchanged == 0
-    again = bring(run, human, judge)
-    assert (again.human, again.judge, again.unchanged) == (0, 0, 2)
+    assert import_rows(run, human, judge).unchanged == 0
+    repeated = import_rows(run, human, judge)
+    assert (repeated.human, repeated.judge, repeated.unchanged) == (0, 0, 2)
 
-    changed = bring(run, row(value=2), row(value=2, rater="judge", author="gpt-4"))
-    assert (changed.human, changed.judge) == (1, 1)
-    found = {one.author: one.agreement for one in compute_agreement(run).judges}
-    assert found["judge@1"].statistics["bias"].value == 3.0  # 5 - 2: the newer rating counts
-    assert found["gpt-4"].statistics["bias"].value == 0.0
+    changed_import = import_rows(run, row(value=2), row(value=2, rater="judge", author="gpt-4"))
+    assert (changed_import.human, changed_import.judge) == (1, 1)
+    agreements = {imported_judge.author: imported_judge.agreement for imported_judge in compute_agreement(run).judges}
+    assert agreements["judge@1"].statistics["bias"].value == 3.0  # 5 - 2: the newer rating counts
+    assert agreements["gpt-4"].statistics["bias"].value == 0.0
     assert [score.value for score in current_scores(Score.objects.filter(author="gpt-4"))] == [2]
 
-    bring(run, human, judge)  # and back to the first
-    found = {one.author: one.agreement for one in compute_agreement(run).judges}
-    assert found["judge@1"].statistics["bias"].value == 1.0
+    import_rows(run, human, judge)  # and back to the first
+    agreements = {imported_judge.author: imported_judge.agreement for imported_judge in compute_agreement(run).judges}
+    assert agreements["judge@1"].statistics["bias"].value == 1.0
     assert Rating.objects.count() == 3
 
 
-def test_saying_how_the_answers_were_sampled_afterwards_is_a_change(run: Run) -> None:
+def test_later_sampling_information_is_a_change(run: Run) -> None:
     rows = [row("q1"), row("q2")]
-    bring(run, *rows)
+    import_rows(run, *rows)
     assert compute_agreement(run).judges[0].sampling == "unknown"
-    assert bring(run, *rows, sampling="all").human == 2
+    assert import_rows(run, *rows, sampling="all").human == 2
     assert compute_agreement(run).judges[0].sampling == "equal"
 
 
-def test_unknown_metrics_are_defined_once_and_another_scale_is_another_version(run: Run) -> None:
-    with pytest.raises(InvalidFile) as refused:
-        bring(run, row(metric="tone", value=1))
-    assert [problem.code for problem in refused.value.problems] == ["metric_unknown"]
+def test_unknown_metrics_are_defined_once_and_another_scale_is_a_new_version(run: Run) -> None:
+    with pytest.raises(InvalidFile) as error:
+        import_rows(run, row(metric="tone", value=1))
+    assert [problem.code for problem in error.value.problems] == ["metric_unknown"]
 
-    assert bring(run, row(metric="tone", value=1), defines=["tone=bool"]).defined == ("tone",)
-    assert bring(run, row("q2", metric="tone", value=True)).defined == ()
-    assert bring(run, row(metric="tone", value="warm"), defines=["tone=class:warm|cold"]).defined == ("tone",)
+    assert import_rows(run, row(metric="tone", value=1), defines=["tone=bool"]).defined == ("tone",)
+    assert import_rows(run, row("q2", metric="tone", value=True)).defined == ()
+    assert import_rows(run, row(metric="tone", value="warm"), defines=["tone=class:warm|cold"]).defined == ("tone",)
     versions = MetricDefinition.objects.filter(name="tone").order_by("version")
     assert [(m.version, m.scale, m.review_form) for m in versions] == [
         (1, "yes_no", "yes_no"),
@@ -127,14 +127,14 @@ def test_unknown_metrics_are_defined_once_and_another_scale_is_another_version(r
     ("defines", "code"),
     [(["correctness=bool"], "metric_known"), (["tone"], "bad_definition"), (["tone=5..1"], "bad_definition")],
 )
-def test_definitions_that_contradict_or_say_nothing_are_refused(run: Run, defines: list[str], code: str) -> None:
-    with pytest.raises(DomainError) as refused:
-        bring(run, row(), defines=defines)
-    assert refused.value.code == code
+def test_contradicting_or_empty_definitions_are_refused(run: Run, defines: list[str], code: str) -> None:
+    with pytest.raises(DomainError) as error:
+        import_rows(run, row(), defines=defines)
+    assert error.value.code == code
 
 
 @pytest.mark.parametrize(
-    ("bad", "code"),
+    ("bad_row", "code"),
     [
         (row("q9"), "question_unanswered"),
         (row("q1", sample=3), "sample_unknown"),
@@ -155,10 +155,10 @@ def test_definitions_that_contradict_or_say_nothing_are_refused(run: Run, define
     ],
     ids=["question", "sample", "scale", "parts", "pairs"],
 )
-def test_one_bad_row_refuses_the_whole_file_with_its_line(run: Run, bad: dict[str, Any], code: str) -> None:
-    with pytest.raises(InvalidFile) as refused:
-        bring(run, row("q2"), bad, defines=["tone=bool"])
-    assert [(problem.code, problem.line, problem.file) for problem in refused.value.problems] == [
+def test_bad_row_refuses_the_whole_file_with_its_line(run: Run, bad_row: dict[str, Any], code: str) -> None:
+    with pytest.raises(InvalidFile) as error:
+        import_rows(run, row("q2"), bad_row, defines=["tone=bool"])
+    assert [(problem.code, problem.line, problem.file) for problem in error.value.problems] == [
         (code, 2, "ratings.jsonl")
     ]
     assert not Rating.objects.exists()
@@ -167,18 +167,18 @@ def test_one_bad_row_refuses_the_whole_file_with_its_line(run: Run, bad: dict[st
 
 def test_a_row_without_a_sample_needs_a_question_with_one_answer(run: Run) -> None:
     assert answer_rows(run)[0].sample == 1
-    assert bring(run, row("q1")).human == 1
+    assert import_rows(run, row("q1")).human == 1
     make_answer(run.answer_set, answer_rows(run)[0].question, "another", sample=2)
-    with pytest.raises(InvalidFile) as refused:
-        bring(run, row("q1", 2))
-    assert refused.value.problems[0].params == {"id": "q1", "samples": "1, 2"}
-    bring(run, row("q1", 2, sample=2))
+    with pytest.raises(InvalidFile) as error:
+        import_rows(run, row("q1", 2))
+    assert error.value.problems[0].params == {"id": "q1", "samples": "1, 2"}
+    import_rows(run, row("q1", 2, sample=2))
     assert Rating.objects.get(value=2).answer.text == "another"
 
 
-def test_a_dry_run_says_what_it_would_do_and_stores_nothing(run: Run) -> None:
-    done = bring(run, row(metric="tone", value=0), defines=["tone=bool"], dry_run=True)
-    assert (done.human, done.defined) == (1, ("tone",))
+def test_dry_run_reports_and_stores_nothing(run: Run) -> None:
+    report = import_rows(run, row(metric="tone", value=0), defines=["tone=bool"], dry_run=True)
+    assert (report.human, report.defined) == (1, ("tone",))
     assert not Rating.objects.exists()
     assert not MetricDefinition.objects.filter(name="tone").exists()
     assert not AuditEvent.objects.filter(verb="ratings.imported").exists()

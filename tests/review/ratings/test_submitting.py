@@ -1,4 +1,4 @@
-"""Ratings before the judge is seen: one decision per item, blind unless the judge was seen, taken back once."""
+"""Submitting ratings: one decision per item, blind unless the judge was seen, and undo."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ pytestmark = pytest.mark.django_db
 GOOD = {"correctness": RatingInput(3), "faithfulness": RatingInput(3)}
 
 
-def people(queue: ReviewQueue) -> list[User]:
+def reviewers_of(queue: ReviewQueue) -> list[User]:
     return [member.reviewer for member in queue.members.select_related("reviewer").order_by("pk")]
 
 
-def held_by(queue: ReviewQueue, user: User) -> Assignment:
-    held = next_assignment(queue, user)
-    assert held
-    return held
+def lease_next(queue: ReviewQueue, user: User) -> Assignment:
+    assignment = next_assignment(queue, user)
+    assert assignment
+    return assignment
 
 
 def rate(
@@ -47,23 +47,23 @@ def one_item_queue(judge: float = 3, **fields: object) -> ReviewQueue:
     return make_queue(run, **fields)
 
 
-def lapse(assignment: Assignment) -> None:
+def expire_lease(assignment: Assignment) -> None:
     Assignment.objects.filter(pk=assignment.pk).update(lease_until=Now() - timedelta(seconds=1))
 
 
-def code_of(refused: pytest.ExceptionInfo[DomainError]) -> str:
-    return refused.value.code
+def code_of(error: pytest.ExceptionInfo[DomainError]) -> str:
+    return error.value.code
 
 
-def test_a_submit_stores_every_metric_blind_and_finishes_the_item() -> None:
+def test_submit_stores_every_metric_blind_and_finishes_the_item() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
-    done = rate(
-        held,
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    result = rate(
+        assignment,
         {"correctness": RatingInput(2, comment="own"), "faithfulness": RatingInput(cannot_judge=True)},
         comment="all",
     )
-    assert (done.item_done, done.reveal, done.repeated) == (True, False, False)
+    assert (result.item_done, result.reveal, result.repeated) == (True, False, False)
     rows = {row.metric.name: row for row in Rating.objects.select_related("metric")}
     assert (rows["correctness"].value, rows["correctness"].comment, rows["correctness"].blind) == (2, "own", True)
     assert (rows["faithfulness"].cannot_judge, rows["faithfulness"].comment) == (True, "all")
@@ -72,11 +72,11 @@ def test_a_submit_stores_every_metric_blind_and_finishes_the_item() -> None:
     assert ReviewItem.objects.get().state == ReviewItem.State.DONE
 
 
-def test_an_item_is_done_only_when_enough_people_rated_it() -> None:
+def test_item_is_done_only_after_enough_ratings() -> None:
     queue = one_item_queue(reviewers=2, reviews_needed=2)
-    first, second = people(queue)
-    assert not rate(held_by(queue, first)).item_done
-    assert rate(held_by(queue, second)).item_done
+    first, second = reviewers_of(queue)
+    assert not rate(lease_next(queue, first)).item_done
+    assert rate(lease_next(queue, second)).item_done
 
 
 @pytest.mark.parametrize(
@@ -93,292 +93,294 @@ def test_an_item_is_done_only_when_enough_people_rated_it() -> None:
         (GOOD | {"correctness": RatingInput(3, comment="x" * 10_001)}, "comment_too_long"),
     ],
 )
-def test_what_is_not_a_complete_rating_on_the_scale_is_refused(values: dict[str, RatingInput], code: str) -> None:
+def test_incomplete_or_off_scale_rating_is_refused(values: dict[str, RatingInput], code: str) -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
-    with pytest.raises(DomainError) as refused:
-        rate(held, values)
-    assert code_of(refused) == code
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    with pytest.raises(DomainError) as error:
+        rate(assignment, values)
+    assert code_of(error) == code
     assert not Rating.objects.exists()
 
 
-def test_nobody_submits_for_somebody_else() -> None:
+def test_rating_for_another_reviewer_is_refused() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
-    with pytest.raises(DomainError) as refused:
-        submit(held, GOOD, idempotency_key="k", by=make_user("lead", queue.project))
-    assert code_of(refused) == "not_yours"
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    with pytest.raises(DomainError) as error:
+        submit(assignment, GOOD, idempotency_key="k", by=make_user("lead", queue.project))
+    assert code_of(error) == "not_yours"
 
 
-def test_the_same_form_twice_is_one_decision_and_another_form_is_refused() -> None:
+def test_repeated_form_is_one_decision_and_another_form_is_refused() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
-    rate(held, key="one")
-    assert rate(held, key="one").repeated
-    with pytest.raises(DomainError) as refused:
-        rate(held, {"correctness": RatingInput(1), "faithfulness": RatingInput(1)}, key="two")
-    assert code_of(refused) == "already_rated"
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    rate(assignment, key="one")
+    assert rate(assignment, key="one").repeated
+    with pytest.raises(DomainError) as error:
+        rate(assignment, {"correctness": RatingInput(1), "faithfulness": RatingInput(1)}, key="two")
+    assert code_of(error) == "already_rated"
     assert list(Rating.objects.values_list("value", flat=True)) == [3, 3]
 
 
-def test_a_late_submit_counts_when_nobody_took_the_slot() -> None:
+def test_late_submit_counts_while_the_slot_is_free() -> None:
     queue = one_item_queue(reviewers=2)
-    held = held_by(queue, people(queue)[0])
-    lapse(held)
-    assert rate(held).item_done
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    expire_lease(assignment)
+    assert rate(assignment).item_done
 
 
-def test_a_late_submit_counts_after_the_slot_was_lost_and_became_free_again() -> None:
+def test_late_submit_counts_after_the_slot_became_free_again() -> None:
     queue = one_item_queue(reviewers=2)
-    slow, quick = people(queue)
-    held = held_by(queue, slow)
-    lapse(held)
-    skip(held_by(queue, quick))
-    assert Assignment.objects.get(pk=held.pk).state == Assignment.State.EXPIRED
-    assert rate(load_assignment(held.pk)).item_done
+    slow, quick = reviewers_of(queue)
+    assignment = lease_next(queue, slow)
+    expire_lease(assignment)
+    skip(lease_next(queue, quick))
+    assert Assignment.objects.get(pk=assignment.pk).state == Assignment.State.EXPIRED
+    assert rate(load_assignment(assignment.pk)).item_done
 
 
-def test_a_late_submit_is_refused_when_the_slot_is_taken_and_what_was_entered_is_kept() -> None:
+def test_late_submit_to_a_taken_slot_is_refused_and_stored_as_a_draft() -> None:
     queue = one_item_queue(reviewers=2)
-    slow, quick = people(queue)
-    held = held_by(queue, slow)
-    lapse(held)
-    held_by(queue, quick)
-    with pytest.raises(DomainError) as refused:
-        rate(held, comment="my long comment")
-    assert code_of(refused) == "slot_taken"
-    draft = Draft.objects.get(assignment=held).payload
+    slow, quick = reviewers_of(queue)
+    assignment = lease_next(queue, slow)
+    expire_lease(assignment)
+    lease_next(queue, quick)
+    with pytest.raises(DomainError) as error:
+        rate(assignment, comment="my long comment")
+    assert code_of(error) == "slot_taken"
+    draft = Draft.objects.get(assignment=assignment).payload
     assert (draft["comment"], draft["values"]["correctness"]["value"]) == ("my long comment", 3)
     assert not Rating.objects.exists()
 
 
-def test_a_closed_queue_takes_no_rating_and_keeps_the_draft() -> None:
+def test_closed_queue_refuses_a_rating_and_stores_the_draft() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
+    assignment = lease_next(queue, reviewers_of(queue)[0])
     close_queue(queue, by=None)
-    with pytest.raises(DomainError) as refused:
-        rate(held)
-    assert code_of(refused) == "queue_closed"
-    assert Draft.objects.filter(assignment=held).exists()
-    assert Assignment.objects.get(pk=held.pk).state == Assignment.State.LEASED
+    with pytest.raises(DomainError) as error:
+        rate(assignment)
+    assert code_of(error) == "queue_closed"
+    assert Draft.objects.filter(assignment=assignment).exists()
+    assert Assignment.objects.get(pk=assignment.pk).state == Assignment.State.LEASED
 
 
-def test_a_rating_of_an_item_that_was_withdrawn_meanwhile_is_kept_and_marked() -> None:
+def test_rating_of_a_withdrawn_item_is_stored_and_marked_stale() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
+    assignment = lease_next(queue, reviewers_of(queue)[0])
     ReviewItem.objects.update(state=ReviewItem.State.WITHDRAWN)
-    assert rate(load_assignment(held.pk)).stale
+    assert rate(load_assignment(assignment.pk)).stale
     assert Rating.objects.count() == 2
     assert ReviewItem.objects.get().state == ReviewItem.State.WITHDRAWN
 
 
-def test_who_has_seen_the_judge_elsewhere_rates_not_blind() -> None:
+def test_rating_is_not_blind_after_judge_was_seen_elsewhere() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
-    record_exposure(held.reviewer, held.item.answer, "answer page")
-    rate(held)
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    record_exposure(assignment.reviewer, assignment.item.answer, "answer page")
+    rate(assignment)
     assert set(Rating.objects.values_list("blind", flat=True)) == {False}
 
 
-def test_an_export_of_any_run_over_the_answers_counts_as_seeing_them() -> None:
+def test_export_of_any_run_over_the_answers_counts_as_exposure() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
-    record_exposure(held.reviewer, make_scored_run(held.item.answer.answer_set), "export")
-    rate(held)
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    record_exposure(assignment.reviewer, make_scored_run(assignment.item.answer.answer_set), "export")
+    rate(assignment)
     assert set(Rating.objects.values_list("blind", flat=True)) == {False}
 
 
-def test_what_another_person_saw_does_not_matter() -> None:
+def test_exposure_of_another_reviewer_does_not_matter() -> None:
     queue = one_item_queue(reviewers=2)
-    first, second = people(queue)
-    held = held_by(queue, first)
-    record_exposure(second, held.item.answer, "answer page")
-    rate(held)
+    first, second = reviewers_of(queue)
+    assignment = lease_next(queue, first)
+    record_exposure(second, assignment.item.answer, "answer page")
+    rate(assignment)
     assert set(Rating.objects.values_list("blind", flat=True)) == {True}
 
 
 def test_an_assisted_rating_is_never_blind() -> None:
     queue = one_item_queue(mode="assisted", judge=5)
-    done = rate(held_by(queue, people(queue)[0]), {"correctness": RatingInput(1), "faithfulness": RatingInput(1)})
-    assert not done.reveal
+    result = rate(
+        lease_next(queue, reviewers_of(queue)[0]), {"correctness": RatingInput(1), "faithfulness": RatingInput(1)}
+    )
+    assert not result.reveal
     assert set(Rating.objects.values_list("blind", flat=True)) == {False}
 
 
-def test_undo_reopens_the_last_item_and_the_next_submit_supersedes_by_number() -> None:
+def test_undo_reopens_the_last_item_and_the_next_submit_supersedes() -> None:
     queue = make_queue(make_scored_run(values=[3]), reveal="never")
-    (user,) = people(queue)
-    first = held_by(queue, user)
+    (user,) = reviewers_of(queue)
+    first = lease_next(queue, user)
     rate(first)
-    following = held_by(queue, user)
-    again = undo(load_assignment(first.pk), by=user)
-    assert (again.state, again.submitted_at, again.item.state) == ("leased", None, ReviewItem.State.OPEN)
+    following = lease_next(queue, user)
+    reopened = undo(load_assignment(first.pk), by=user)
+    assert (reopened.state, reopened.submitted_at, reopened.item.state) == ("leased", None, ReviewItem.State.OPEN)
     assert Draft.objects.get(assignment=first).payload["values"]["correctness"]["value"] == 3
     assert next_assignment(queue, user) == first
-    rate(again, {"correctness": RatingInput(5), "faithfulness": RatingInput(5)}, key="second form")
+    rate(reopened, {"correctness": RatingInput(5), "faithfulness": RatingInput(5)}, key="second form")
     rows = Rating.objects.filter(metric__name="correctness").order_by("seq").values_list("seq", "value", "phase")
     assert list(rows) == [(1, 3, "initial"), (2, 5, "initial")]
     assert next_assignment(queue, user) == following
 
 
-def test_an_item_that_went_to_a_lead_is_not_offered_back_nor_is_one_before_it() -> None:
+def test_item_with_a_lead_blocks_undo() -> None:
     queue = make_queue(make_scored_run(values=[3]), reveal="never")
-    (user,) = people(queue)
+    (user,) = reviewers_of(queue)
     assert undoable_assignment(queue, user, own_progress(queue, user)) is None
-    skip(skipped := held_by(queue, user))
+    skip(skipped := lease_next(queue, user))
     assert undoable_assignment(queue, user, own_progress(queue, user)) == skipped.pk
-    escalate(held_by(queue, user))
+    escalate(lease_next(queue, user))
     assert undoable_assignment(queue, user, own_progress(queue, user)) is None
-    rate(rated := held_by(queue, user))
-    assert undoable_assignment(queue, user, own_progress(queue, user)) == rated.pk
+    rate(assignment := lease_next(queue, user))
+    assert undoable_assignment(queue, user, own_progress(queue, user)) == assignment.pk
 
 
-def test_only_the_last_rating_can_be_taken_back() -> None:
+def test_only_the_last_rating_can_be_undone() -> None:
     queue = make_queue(make_scored_run(values=[3]), reveal="never")
-    (user,) = people(queue)
-    first = held_by(queue, user)
+    (user,) = reviewers_of(queue)
+    first = lease_next(queue, user)
     rate(first)
-    rate(held_by(queue, user))
-    with pytest.raises(DomainError) as refused:
+    rate(lease_next(queue, user))
+    with pytest.raises(DomainError) as error:
         undo(load_assignment(first.pk), by=user)
-    assert code_of(refused) == "not_the_last"
+    assert code_of(error) == "not_the_last"
 
 
-def test_after_the_judge_was_shown_the_first_rating_stays() -> None:
+def test_rating_cannot_be_undone_after_the_reveal() -> None:
     queue = one_item_queue(judge=5)
-    held = held_by(queue, people(queue)[0])
-    assert rate(held, {"correctness": RatingInput(1), "faithfulness": RatingInput(1)}).reveal
-    reveal(held)
-    with pytest.raises(DomainError) as refused:
-        undo(load_assignment(held.pk), by=held.reviewer)
-    assert code_of(refused) == "judge_already_seen"
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    assert rate(assignment, {"correctness": RatingInput(1), "faithfulness": RatingInput(1)}).reveal
+    reveal(assignment)
+    with pytest.raises(DomainError) as error:
+        undo(load_assignment(assignment.pk), by=assignment.reviewer)
+    assert code_of(error) == "judge_already_seen"
 
 
-def test_after_a_look_at_the_answer_page_the_first_rating_stays() -> None:
+def test_rating_cannot_be_undone_after_the_answer_page_was_viewed() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
-    rate(held)
-    record_exposure(held.reviewer, held.item.answer, "answer page")
-    with pytest.raises(DomainError) as refused:
-        undo(load_assignment(held.pk), by=held.reviewer)
-    assert code_of(refused) == "judge_already_seen"
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    rate(assignment)
+    record_exposure(assignment.reviewer, assignment.item.answer, "answer page")
+    with pytest.raises(DomainError) as error:
+        undo(load_assignment(assignment.pk), by=assignment.reviewer)
+    assert code_of(error) == "judge_already_seen"
 
 
-def test_in_an_assisted_queue_the_judge_was_seen_before_and_the_last_rating_is_still_taken_back() -> None:
+def test_last_rating_of_an_assisted_queue_can_be_undone() -> None:
     queue = one_item_queue(mode="assisted")
-    held = held_by(queue, people(queue)[0])
-    rate(held)
-    assert undo(load_assignment(held.pk), by=held.reviewer).state == Assignment.State.LEASED
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    rate(assignment)
+    assert undo(load_assignment(assignment.pk), by=assignment.reviewer).state == Assignment.State.LEASED
 
 
-def test_in_a_closed_queue_nothing_is_taken_back() -> None:
+def test_nothing_can_be_undone_in_a_closed_queue() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
-    rate(held)
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    rate(assignment)
     close_queue(queue, by=None)
-    with pytest.raises(DomainError) as refused:
-        undo(load_assignment(held.pk), by=held.reviewer)
-    assert code_of(refused) == "queue_closed"
-    assert load_assignment(held.pk).state == Assignment.State.FINISHED
+    with pytest.raises(DomainError) as error:
+        undo(load_assignment(assignment.pk), by=assignment.reviewer)
+    assert code_of(error) == "queue_closed"
+    assert load_assignment(assignment.pk).state == Assignment.State.FINISHED
 
 
-def test_an_item_that_was_never_submitted_cannot_be_taken_back() -> None:
+def test_unsubmitted_item_cannot_be_undone() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
-    with pytest.raises(DomainError) as refused:
-        undo(held, by=held.reviewer)
-    assert code_of(refused) == "nothing_to_undo"
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    with pytest.raises(DomainError) as error:
+        undo(assignment, by=assignment.reviewer)
+    assert code_of(error) == "nothing_to_undo"
 
 
-def test_a_form_key_cannot_be_used_again_after_undo() -> None:
+def test_form_key_cannot_be_reused_after_undo() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
-    rate(held, key="one")
-    again = undo(load_assignment(held.pk), by=held.reviewer)
-    with pytest.raises(DomainError) as refused:
-        rate(again, key="one")
-    assert code_of(refused) == "bad_key"
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    rate(assignment, key="one")
+    reopened = undo(load_assignment(assignment.pk), by=assignment.reviewer)
+    with pytest.raises(DomainError) as error:
+        rate(reopened, key="one")
+    assert code_of(error) == "bad_key"
 
 
-def test_a_skip_can_be_taken_back_while_nobody_has_the_item() -> None:
+def test_skip_can_be_undone_while_the_item_is_free() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
-    skip(held)
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    skip(assignment)
     assert ReviewItem.objects.get().state == ReviewItem.State.DISPUTED  # nobody else is left to rate it
-    assert undo(load_assignment(held.pk), by=held.reviewer).state == Assignment.State.LEASED
+    assert undo(load_assignment(assignment.pk), by=assignment.reviewer).state == Assignment.State.LEASED
     assert ReviewItem.objects.get().state == ReviewItem.State.OPEN
 
 
-def test_a_skip_cannot_be_taken_back_once_somebody_has_the_item() -> None:
+def test_skip_cannot_be_undone_while_another_reviewer_has_the_item() -> None:
     queue = one_item_queue(reviewers=2)
-    first, second = people(queue)
-    held = held_by(queue, first)
-    skip(held)
-    held_by(queue, second)
-    with pytest.raises(DomainError) as refused:
-        undo(load_assignment(held.pk), by=first)
-    assert code_of(refused) == "slot_taken"
+    first, second = reviewers_of(queue)
+    assignment = lease_next(queue, first)
+    skip(assignment)
+    lease_next(queue, second)
+    with pytest.raises(DomainError) as error:
+        undo(load_assignment(assignment.pk), by=first)
+    assert code_of(error) == "slot_taken"
 
 
-def test_three_skips_by_different_people_are_a_leads_matter() -> None:
+def test_three_skips_send_an_item_to_a_lead() -> None:
     queue = one_item_queue(reviewers=4)
-    for number, user in enumerate(people(queue)[:3], start=1):
+    for number, user in enumerate(reviewers_of(queue)[:3], start=1):
         assert ReviewItem.objects.get().state == ReviewItem.State.OPEN
-        skip(held_by(queue, user))
+        skip(lease_next(queue, user))
         assert ReviewItem.objects.get().state == ("disputed" if number == 3 else "open")
-    assert next_assignment(queue, people(queue)[3]) is None
+    assert next_assignment(queue, reviewers_of(queue)[3]) is None
 
 
-def test_an_item_that_nobody_is_left_to_rate_is_a_leads_matter() -> None:
+def test_item_without_remaining_reviewers_goes_to_a_lead() -> None:
     queue = one_item_queue(reviewers=2, reviews_needed=2)
-    first, second = people(queue)
-    skip(held_by(queue, first))
-    rate(held_by(queue, second))
+    first, second = reviewers_of(queue)
+    skip(lease_next(queue, first))
+    rate(lease_next(queue, second))
     assert ReviewItem.objects.get().state == ReviewItem.State.DISPUTED
 
 
-def test_escalating_after_the_rating_puts_the_item_in_dispute_and_keeps_the_rating() -> None:
+def test_escalation_after_rating_disputes_the_item_and_keeps_the_rating() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
-    rate(held)
-    escalate(held, "the reference contradicts itself")
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    rate(assignment)
+    escalate(assignment, "the reference contradicts itself")
     assert ReviewItem.objects.get().state == ReviewItem.State.DISPUTED
     assert Assignment.objects.get().state == Assignment.State.FINISHED
 
 
 def test_an_escalation_outlives_ratings_and_undo() -> None:
     queue = one_item_queue(reviewers=2, reviews_needed=2)
-    first, second = people(queue)
-    held, other = held_by(queue, first), held_by(queue, second)
-    rate(held)
-    escalate(held)
-    rate(other)
+    first, second = reviewers_of(queue)
+    assignment, other_assignment = lease_next(queue, first), lease_next(queue, second)
+    rate(assignment)
+    escalate(assignment)
+    rate(other_assignment)
     assert ReviewItem.objects.get().state == ReviewItem.State.DISPUTED
-    undo(load_assignment(other.pk), by=second)
+    undo(load_assignment(other_assignment.pk), by=second)
     assert ReviewItem.objects.get().state == ReviewItem.State.DISPUTED
 
 
-def test_the_database_itself_refuses_a_second_reviewer_in_a_slot() -> None:
+def test_database_refuses_a_second_reviewer_in_a_slot() -> None:
     queue = one_item_queue(reviewers=2)
-    held = held_by(queue, people(queue)[0])
+    assignment = lease_next(queue, reviewers_of(queue)[0])
     with pytest.raises(IntegrityError), transaction.atomic():
         Assignment.objects.create(
-            item=held.item, queue=queue, reviewer=people(queue)[1], slot=held.slot, lease_until=Now()
+            item=assignment.item, queue=queue, reviewer=reviewers_of(queue)[1], slot=assignment.slot, lease_until=Now()
         )
 
 
-def test_the_database_itself_refuses_a_reveal_before_the_rating() -> None:
+def test_database_refuses_a_reveal_before_the_rating() -> None:
     queue = one_item_queue()
-    held = held_by(queue, people(queue)[0])
+    assignment = lease_next(queue, reviewers_of(queue)[0])
     with pytest.raises(IntegrityError), transaction.atomic():
-        Assignment.objects.filter(pk=held.pk).update(revealed_at=Now())
+        Assignment.objects.filter(pk=assignment.pk).update(revealed_at=Now())
 
 
 def test_a_submit_costs_a_fixed_number_of_queries(django_assert_num_queries: object) -> None:
     queue = make_queue(make_scored_run(values=[3]))
-    (user,) = people(queue)
+    (user,) = reviewers_of(queue)
     queue_metrics(queue)  # kept between requests
     for number in range(3):
-        held = load_assignment(held_by(queue, user).pk)
-        held.reviewer  # noqa: B018  # as review.queues.access fetches it
+        assignment = load_assignment(lease_next(queue, user).pk)
+        assignment.reviewer  # noqa: B018  # as review.queues.access fetches it
         with django_assert_num_queries(10):  # type: ignore[operator]
-            rate(held, key=f"k{number}")
+            rate(assignment, key=f"k{number}")

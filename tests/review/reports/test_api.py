@@ -1,4 +1,4 @@
-"""The figures over REST: who may read them, in which formats, and who is recorded as having seen the judge."""
+"""Report figures over REST: permissions, formats, and recorded exposures."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ ROW = {"question_id": "q1", "metric": "correctness", "value": 4, "rater": "human
 
 @pytest.fixture
 def run() -> Run:
-    made = run_over(answers_to(["a", "a", "b"]))
-    score_all(made, {"correctness": [5, 4, 3], "faithfulness": [5, 5, 4]})
-    return made
+    scored_run = run_over(answers_to(["a", "a", "b"]))
+    score_all(scored_run, {"correctness": [5, 4, 3], "faithfulness": [5, 5, 4]})
+    return scored_run
 
 
 def caller(run: Run, role: Role | None) -> Caller:
@@ -50,20 +50,18 @@ def body(response: Any) -> Any:
     ("role", "status"),
     [(Role.VIEWER, 200), (Role.EVALUATOR, 200), (Role.LEAD, 200), (Role.ADMIN, 200), (Role.REVIEWER, 403), (None, 404)],
 )
-def test_viewers_read_figures_reviewers_may_not_and_strangers_find_nothing(
-    run: Run, role: Role | None, status: int
-) -> None:
-    who = caller(run, role)
+def test_viewers_read_figures_and_others_may_not(run: Run, role: Role | None, status: int) -> None:
+    client = caller(run, role)
     for path in PATHS:
-        assert who.get(f"runs/{run.pk}/{path}").status_code == status
-    assert who.get(f"runs/compare/?runs={run.pk}").status_code == status
+        assert client.get(f"runs/{run.pk}/{path}").status_code == status
+    assert client.get(f"runs/compare/?runs={run.pk}").status_code == status
 
 
 @pytest.mark.parametrize(
     ("role", "status"),
     [(Role.EVALUATOR, 201), (Role.LEAD, 201), (Role.VIEWER, 403), (Role.REVIEWER, 403), (None, 404)],
 )
-def test_who_may_import_ratings(run: Run, role: Role | None, status: int) -> None:
+def test_ratings_are_imported_by_evaluators_and_leads_only(run: Run, role: Role | None, status: int) -> None:
     response = caller(run, role).client.post(
         f"/api/v1/ratings/?run={run.pk}", json.dumps(ROW) + "\n", content_type="application/x-ndjson"
     )
@@ -71,7 +69,7 @@ def test_who_may_import_ratings(run: Run, role: Role | None, status: int) -> Non
     assert Rating.objects.exists() == (status == 201)
 
 
-def test_without_a_token_or_session_nothing_is_told(run: Run) -> None:
+def test_anonymous_request_gets_no_figures(run: Run) -> None:
     stranger = caller(run, None)
     stranger.client.force_authenticate(None)
     for path in PATHS:
@@ -79,28 +77,28 @@ def test_without_a_token_or_session_nothing_is_told(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "kind"),
+    ("query", "content_type"),
     [("", "application/json"), ("?format=csv", "text/csv; charset=utf-8"), ("?format=jsonl", "application/x-ndjson")],
 )
-def test_the_report_comes_as_a_file_in_the_asked_format(run: Run, asked: str, kind: str) -> None:
-    response = caller(run, Role.VIEWER).get(f"runs/{run.pk}/report/{asked}")
+def test_report_is_returned_in_the_requested_format(run: Run, query: str, content_type: str) -> None:
+    response = caller(run, Role.VIEWER).get(f"runs/{run.pk}/report/{query}")
     assert response.status_code == 200
-    assert response["Content-Type"] == kind
+    assert response["Content-Type"] == content_type
     assert f"run-{run.pk}." in response["Content-Disposition"]
 
 
-def test_report_and_agreement_say_what_the_command_prints(run: Run) -> None:
+def test_report_and_agreement_equal_the_command_output(run: Run) -> None:
     for answer in answer_rows(run):
         imported_rating(answer, metric("correctness"), "e1", 4)
     viewer = caller(run, Role.VIEWER)
     report = body(viewer.get(f"runs/{run.pk}/report/"))
     assert report["evaluation"]["llm_judge"]["avg_correctness"] == 4.0
-    found = body(viewer.get(f"runs/{run.pk}/agreement/?resamples=50&seed=1&by=category"))
-    measured = found["judges"]["judge@1"]["correctness"]
-    assert (measured["n"], measured["exact"]) == (3, pytest.approx(1 / 3))
-    assert set(measured["by_category"]) == {"a", "b"}
-    assert "exact" in measured["intervals"]
-    assert found["experts"]["correctness"]["ratings"] == 3
+    agreement = body(viewer.get(f"runs/{run.pk}/agreement/?resamples=50&seed=1&by=category"))
+    judge_figures = agreement["judges"]["judge@1"]["correctness"]
+    assert (judge_figures["n"], judge_figures["exact"]) == (3, pytest.approx(1 / 3))
+    assert set(judge_figures["by_category"]) == {"a", "b"}
+    assert "exact" in judge_figures["intervals"]
+    assert agreement["experts"]["correctness"]["ratings"] == 3
 
 
 @pytest.mark.parametrize(
@@ -114,7 +112,7 @@ def test_report_and_agreement_say_what_the_command_prints(run: Run) -> None:
         "agreement/?seed=x",
     ],
 )
-def test_parameters_that_mean_nothing_are_refused(run: Run, path: str) -> None:
+def test_unknown_parameters_are_refused(run: Run, path: str) -> None:
     assert caller(run, Role.VIEWER).get(f"runs/{run.pk}/{path}").status_code == 400
 
 
@@ -123,28 +121,32 @@ def test_a_comparison_needs_a_list_of_runs(run: Run, runs: str) -> None:
     assert caller(run, Role.VIEWER).get(f"runs/compare/?runs={runs}").status_code == 400
 
 
-def test_a_comparison_with_a_run_of_another_project_is_not_there(run: Run) -> None:
-    other = run_over(answers_to(["a"]))
+def test_comparison_with_a_run_of_another_project_is_not_found(run: Run) -> None:
+    other_run = run_over(answers_to(["a"]))
     viewer = caller(run, Role.VIEWER)
-    assert viewer.get(f"runs/compare/?runs={run.pk},{other.pk}").status_code == 404
-    found = body(viewer.get(f"runs/compare/?runs={run.pk}"))
-    assert [one["run"]["id"] for one in found["runs"]] == [run.pk]
+    assert viewer.get(f"runs/compare/?runs={run.pk},{other_run.pk}").status_code == 404
+    comparison = body(viewer.get(f"runs/compare/?runs={run.pk}"))
+    assert [row["run"]["id"] for row in comparison["runs"]] == [run.pk]
 
 
-def test_a_member_of_an_open_queue_who_exports_the_report_is_recorded_as_exposed(run: Run) -> None:
+def test_report_export_records_the_exposure_of_a_queue_member(run: Run) -> None:
     lead, idle = caller(run, Role.LEAD), caller(run, Role.VIEWER)
     queue = queue_for(run, [metric("correctness")], [lead.user])
     draw_into(queue, run, [("all", 1.0, True)] * 3)
-    for who in (lead, idle):
-        assert who.get(f"runs/{run.pk}/agreement/?resamples=0").status_code == 200
+    for client in (lead, idle):
+        assert client.get(f"runs/{run.pk}/agreement/?resamples=0").status_code == 200
     assert not Exposure.objects.exists()  # figures over all answers tell of none
-    for who in (lead, idle, lead):
-        body(who.get(f"runs/{run.pk}/report/"))
+    for client in (lead, idle, lead):
+        body(client.get(f"runs/{run.pk}/report/"))
     assert list(Exposure.objects.values_list("user", "scope", "object_id")) == [(lead.user.pk, "run", run.pk)]
 
 
-def test_a_form_with_a_file_imports_and_says_what_became_of_the_rows(run: Run) -> None:
-    header, good, bad = b"question_id,metric,value,rater,author\n", b"q1,tone,1,human,e1\n", b"q9,tone,1,human,e1\n"
+def test_uploaded_file_imports_and_reports_its_rows(run: Run) -> None:
+    header, valid_row, invalid_row = (
+        b"question_id,metric,value,rater,author\n",
+        b"q1,tone,1,human,e1\n",
+        b"q9,tone,1,human,e1\n",
+    )
     lead = caller(run, Role.LEAD)
     fields = {"run": run.pk, "define": "tone=bool; other=1..5", "sampled": "all"}
 
@@ -152,12 +154,16 @@ def test_a_form_with_a_file_imports_and_says_what_became_of_the_rows(run: Run) -
         file = SimpleUploadedFile("tone.csv", content)
         return lead.client.post("/api/v1/ratings/", fields | {"file": file}, format="multipart")
 
-    refused = upload(header + good + bad)
-    assert refused.status_code == 400
-    (problem,) = refused.json()["problems"]
+    rejection = upload(header + valid_row + invalid_row)
+    assert rejection.status_code == 400
+    (problem,) = rejection.json()["problems"]
     assert (problem["code"], problem["line"], problem["file"]) == ("question_unanswered", 3, "tone.csv")
 
-    header, good, bad = b"question_id,metric,value,rater,author\n", b"q1,tone,1,human,e1\n", b"q9,tone,1,human,e1\n"
+    header, valid_row, invalid_row = (
+        b"question_id,metric,value,rater,author\n",
+        b"q1,tone,1,human,e1\n",
+        b"q9,tone,1,human,e1\n",
+    )
     lead = caller(run, Role.LEAD)
     fields = {"run": run.pk, "define": "tone=bool; other=1..5", "sampled": "all"}
 
@@ -165,14 +171,14 @@ def test_a_form_with_a_file_imports_and_says_what_became_of_the_rows(run: Run) -
         file = SimpleUploadedFile("tone.csv", content)
         return lead.client.post("/api/v1/ratings/", fields | {"file": file}, format="multipart")
 
-    refused = upload(header + good + bad)
-    assert refused.status_code == 400
-    (problem,) = refused.json()["problems"]
+    rejection = upload(header + valid_row + invalid_row)
+    assert rejection.status_code == 400
+    (problem,) = rejection.json()["problems"]
     assert (problem["code"], problem["line"], problem["file"]) == ("question_unanswered", 3, "tone.csv")
 
-    done = upload(header + good)
-    assert (done.status_code, done.json()["human"], done.json()["defined"]) == (201, 1, ["other", "tone"])
-    repeated = upload(header + good)
+    response = upload(header + valid_row)
+    assert (response.status_code, response.json()["human"], response.json()["defined"]) == (201, 1, ["other", "tone"])
+    repeated = upload(header + valid_row)
     assert (repeated.status_code, repeated.json()["unchanged"]) == (200, 1)
 
 

@@ -1,4 +1,4 @@
-"""What was embedded with stands in the report, on the page of the run and in its files."""
+"""Embedding models in the report, on the run page and in the files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evaluation.models import Run, Score
 from review.management.demo.loader import DATA_DIR
 from review.reports.provenance_facts import provenance_facts
 from tests.evaluation.judging.embedding.tiny import LAYERS, tiny_model
-from tests.evaluation.scoring.embedded import endpoint_of
+from tests.evaluation.scoring.embedded import make_endpoint
 from tests.factories import make_project
 from tests.installed import needs
 from tests.judge_server import JudgeServer
@@ -31,27 +31,27 @@ IDS = ["single-01", "single-06", "two-hop-01"]
 def project(settings: Any) -> str:
     """A project with the demo's questions and the answers of one system."""
     settings.CONCORD_DISPATCHER = "local"
-    made = make_project()
-    named = {"project": made.name, "stdout": StringIO()}
-    call_command("import_questions", str(DATA_DIR / "questions.yaml"), name="demo", **named)
+    new_project = make_project()
+    common_options = {"project": new_project.name, "stdout": StringIO()}
+    call_command("import_questions", str(DATA_DIR / "questions.yaml"), name="demo", **common_options)
     options = {"questions": "demo", "system": "demo-vector"}
-    call_command("import_answers", str(DATA_DIR / "answers_vector.jsonl"), **options, **named)
-    return made.name
+    call_command("import_answers", str(DATA_DIR / "answers_vector.jsonl"), **options, **common_options)
+    return new_project.name
 
 
-def evaluated(project: str, path: Path, **options: Any) -> dict[str, Any]:
-    given = {"questions": "demo", "system": "demo-vector", "ids": IDS, "profile": "ragas", "project": project}
-    call_command("evaluate", output=[path], stdout=StringIO(), **given, **options)
+def evaluate_run(project: str, path: Path, **options: Any) -> dict[str, Any]:
+    arguments = {"questions": "demo", "system": "demo-vector", "ids": IDS, "profile": "ragas", "project": project}
+    call_command("evaluate", output=[path], stdout=StringIO(), **arguments, **options)
     return dict(json.loads(path.read_text("utf-8")))
 
 
 @needs("local_embeddings")
-def test_with_an_endpoint_ragas_has_all_its_figures_and_names_the_model(
+def test_ragas_with_an_endpoint_has_all_figures_and_names_the_model(
     project: str, judge_server: JudgeServer, settings: Any, tmp_path: Path
 ) -> None:
-    endpoint = endpoint_of(judge_server, settings)
+    endpoint = make_endpoint(judge_server, settings)
     settings.CONCORD_BERT_SCORE_MODEL = str(tiny_model(tmp_path / "tiny"))
-    report = evaluated(project, tmp_path / "report.json")
+    report = evaluate_run(project, tmp_path / "report.json")
     figures = report["by_profile"]["figures"]
     for name in ("semantic_similarity_percentage", "ragas_answer_relevance", "ragas_score"):
         assert 0 <= figures[name] <= 100
@@ -63,7 +63,7 @@ def test_with_an_endpoint_ragas_has_all_its_figures_and_names_the_model(
         "models_returned": ["e5"],
     }
     assert report["provenance"]["token_model"]["layer"] == LAYERS
-    assert {tuple(one["models_returned"]) for one in report["provenance"]["judges"]} == {("baseline",)}
+    assert {tuple(judge_entry["models_returned"]) for judge_entry in report["provenance"]["judges"]} == {("baseline",)}
     run = Run.objects.get(pk=report["run"]["id"])
     with translation.override("en"):
         facts = {fact.term: (fact.text, fact.code) for fact in provenance_facts(make_report(run).provenance)}
@@ -71,8 +71,8 @@ def test_with_an_endpoint_ragas_has_all_its_figures_and_names_the_model(
     assert facts["BERTScore"][0] == f"local model, layer {LAYERS}"
 
 
-def test_without_any_ragas_says_what_is_missing_and_weighs_the_rest(project: str, tmp_path: Path) -> None:
-    report = evaluated(project, tmp_path / "report.json")
+def test_ragas_without_embeddings_names_missing_figures_and_reweights(project: str, tmp_path: Path) -> None:
+    report = evaluate_run(project, tmp_path / "report.json")
     assert report["provenance"]["embeddings"] is None
     figures = report["by_profile"]["figures"]
     assert [figures[n] for n in ("semantic_similarity_percentage", "bert_score_f1", "ragas_answer_relevance")] == [
@@ -87,9 +87,9 @@ def test_without_any_ragas_says_what_is_missing_and_weighs_the_rest(project: str
     assert report["metrics"]["semantic_similarity"]["judge_only"]["withheld"]
 
 
-def test_an_unknown_embedding_endpoint_is_wrong_usage_and_no_run(project: str, tmp_path: Path) -> None:
+def test_unknown_embedding_endpoint_is_refused_without_a_run(project: str, tmp_path: Path) -> None:
     before = Run.objects.count()
     with pytest.raises(CommandError, match="embedding endpoint") as error:
-        evaluated(project, tmp_path / "report.json", embeddings="nowhere")
+        evaluate_run(project, tmp_path / "report.json", embeddings="nowhere")
     assert error.value.returncode == 2
     assert Run.objects.count() == before

@@ -1,4 +1,4 @@
-"""The three estimates as the ``corrected_scores`` command and REST tell them."""
+"""Score estimates in the ``corrected_scores`` command and REST."""
 
 from __future__ import annotations
 
@@ -28,142 +28,142 @@ from tests.review.builders import (
     run_over,
 )
 from tests.review.clients import Caller
-from tests.review.sampled import fill, rate_all, rate_half, rate_the_others
+from tests.review.sampled import fill, rate_all, rate_half, rate_other_parts
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def run() -> Run:
-    """40 answers, judged 5 and 3 by turns of two; of the 20 drawn, the experts say 4 where the judge says 5, else 2."""
-    made = fill(run_over(answers_to(["a"] * 20 + ["b"] * 20)), [5, 5, 3, 3] * 10)
-    rate_half(made, [4, 2] * 10)
-    return made
+    """40 answers, judged 5 and 3 by turns of two; for the 20 drawn, experts give 4 where the judge gives 5, else 2."""
+    scored_run = fill(run_over(answers_to(["a"] * 20 + ["b"] * 20)), [5, 5, 3, 3] * 10)
+    rate_half(scored_run, [4, 2] * 10)
+    return scored_run
 
 
-def printed(*arguments: str) -> str:
-    out = StringIO()
-    call_command("corrected_scores", *arguments, stdout=out)
-    return out.getvalue()
+def run_command(*arguments: str) -> str:
+    output = StringIO()
+    call_command("corrected_scores", *arguments, stdout=output)
+    return output.getvalue()
 
 
-def sheet(run: Run, *arguments: str) -> Any:
-    return json.loads(printed(str(run.pk), "--format", "json", *arguments))
+def estimates_json(run: Run, *arguments: str) -> Any:
+    return json.loads(run_command(str(run.pk), "--format", "json", *arguments))
 
 
 def test_the_judge_is_one_level_too_generous_everywhere(run: Run) -> None:
-    found = sheet(run)
+    report = estimates_json(run)
     # judged (5 + 3)/2 = 4, the experts always one below; overall .75 + .25 x 4/5 = .95 and .75 + .25 x 3/5 = .90
-    assert found["metrics"]["correctness"]["judge_only"]["value"] == 4.0
-    assert found["metrics"]["correctness"]["corrected"]["value"] == pytest.approx(3.0)
-    assert found["overall"]["judge_only"]["value"] == pytest.approx(0.95)
-    assert found["overall"]["corrected"]["value"] == pytest.approx(0.90)
+    assert report["metrics"]["correctness"]["judge_only"]["value"] == 4.0
+    assert report["metrics"]["correctness"]["corrected"]["value"] == pytest.approx(3.0)
+    assert report["overall"]["judge_only"]["value"] == pytest.approx(0.95)
+    assert report["overall"]["corrected"]["value"] == pytest.approx(0.90)
     # half of the answers one level lower: (20 x 4 + 20 x 3) / 40 = 3.5
-    assert found["metrics"]["correctness"]["reviewed"]["value"] == pytest.approx(3.5)
+    assert report["metrics"]["correctness"]["reviewed"]["value"] == pytest.approx(3.5)
 
 
-def test_every_estimate_says_all_it_should_or_why_it_is_withheld(run: Run) -> None:
-    found = sheet(run)
-    for estimates in (found["overall"], *found["metrics"].values()):
+def test_every_estimate_is_complete_or_explains_its_absence(run: Run) -> None:
+    report = estimates_json(run)
+    for estimates in (report["overall"], *report["metrics"].values()):
         for name in ("judge_only", "reviewed", "corrected", "corrected_this_run"):
             assert set(ESTIMATE_KEYS) <= set(estimates[name]) or estimates[name]["withheld"]
-    for estimates in (found["overall"], found["metrics"]["correctness"]):
+    for estimates in (report["overall"], report["metrics"]["correctness"]):
         assert estimates["corrected"]["target"] == "questions_like_these"
         assert estimates["corrected_this_run"]["target"] == "this_run"
-    assert found["overall"]["corrected"]["labels"] == 20
-    assert found["metrics"]["faithfulness"]["corrected"]["withheld"] == "not_reviewed"
+    assert report["overall"]["corrected"]["labels"] == 20
+    assert report["metrics"]["faithfulness"]["corrected"]["withheld"] == "not_reviewed"
 
 
-def test_questions_like_these_are_less_certain_than_this_run(run: Run) -> None:
-    overall = sheet(run)["overall"]
+def test_interval_for_new_questions_is_wider_than_for_this_run(run: Run) -> None:
+    overall = estimates_json(run)["overall"]
     narrow, wide = overall["corrected_this_run"], overall["corrected"]
     assert narrow["value"] == wide["value"]
     assert wide["high"] - wide["low"] > narrow["high"] - narrow["low"] > 0
 
 
 def test_categories_are_corrected_by_the_same_rules(run: Run) -> None:
-    found = sheet(run, "--by", "category")["by_category"]
-    assert set(found) == {"a", "b"}
+    categories = estimates_json(run, "--by", "category")["by_category"]
+    assert set(categories) == {"a", "b"}
     # 10 labels of 20 answers: too few by 10; the overall names the part that is missing
-    assert found["a"]["metrics"]["correctness"]["corrected"]["missing"] == {"labels": 10}
-    assert found["a"]["overall"]["corrected"]["withheld"] == "components_withheld"
-    assert found["a"]["metrics"]["correctness"]["reviewed"]["labels"] == 10
-    assert "by_category" not in sheet(run)
+    assert categories["a"]["metrics"]["correctness"]["corrected"]["missing"] == {"labels": 10}
+    assert categories["a"]["overall"]["corrected"]["withheld"] == "components_withheld"
+    assert categories["a"]["metrics"]["correctness"]["reviewed"]["labels"] == 10
+    assert "by_category" not in estimates_json(run)
 
 
 def test_the_overall_score_of_a_large_category_is_corrected() -> None:
-    made = fill(run_over(answers_to(["a"] * 80 + ["b"] * 4)), [5, 5, 3, 3] * 21)
-    rate_half(made, [4, 2] * 21)
-    of_a = correction_sheet(load_inputs(made), by_category=True).by_category["a"]["overall"]
+    scored_run = fill(run_over(answers_to(["a"] * 80 + ["b"] * 4)), [5, 5, 3, 3] * 21)
+    rate_half(scored_run, [4, 2] * 21)
+    of_a = correction_sheet(load_inputs(scored_run), by_category=True).by_category["a"]["overall"]
     assert of_a.judge_only.value == pytest.approx(0.95)
     assert of_a.corrected.value == pytest.approx(0.90)
     assert of_a.corrected.extra["labels"] == 40
 
 
-def test_the_table_shows_figures_and_what_is_missing(run: Run) -> None:
-    text = printed(str(run.pk))
+def test_table_shows_figures_and_missing_ratings(run: Run) -> None:
+    text = run_command(str(run.pk))
     assert "overall\tpartly corrected\t0.900" in text
     assert "No expert has rated it yet." in text
 
 
-def test_a_run_that_does_not_exist_is_wrong_usage() -> None:
+def test_unknown_run_is_a_usage_error() -> None:
     with pytest.raises(CommandError) as raised:
-        printed("999")
+        run_command("999")
     assert raised.value.returncode == 2
 
 
 @pytest.mark.parametrize(("role", "status"), [(Role.VIEWER, 200), (Role.REVIEWER, 403), (None, 404)])
-def test_rest_tells_the_same_to_whoever_may_see_runs(run: Run, role: Role | None, status: int) -> None:
-    who = Caller(make_user(role, run.project))
-    response = who.get(f"runs/{run.pk}/correction/?by=category")
+def test_rest_returns_the_estimates_to_viewers(run: Run, role: Role | None, status: int) -> None:
+    client = Caller(make_user(role, run.project))
+    response = client.get(f"runs/{run.pk}/correction/?by=category")
     assert response.status_code == status
     if status == 200:
-        assert response.json() == sheet(run, "--by", "category")
-    assert who.get(f"runs/{run.pk}/correction/?by=question").status_code == (400 if status == 200 else status)
+        assert response.json() == estimates_json(run, "--by", "category")
+    assert client.get(f"runs/{run.pk}/correction/?by=question").status_code == (400 if status == 200 else status)
 
 
-def test_a_census_of_equal_ratings_is_certain_of_this_run_and_says_nothing_of_other_questions() -> None:
-    made = fill(run_over(answers_to(["a"] * 4)), [5] * 4)
-    rate_all(made, [4] * 4)
-    rate_the_others(made)
-    overall = sheet(made)["overall"]
+def test_census_is_exact_for_this_run_and_has_no_interval_for_others() -> None:
+    scored_run = fill(run_over(answers_to(["a"] * 4)), [5] * 4)
+    rate_all(scored_run, [4] * 4)
+    rate_other_parts(scored_run)
+    overall = estimates_json(scored_run)["overall"]
     # .75 + .25 x 4/5
     assert [overall["corrected_this_run"][name] for name in ("value", "low", "high")] == pytest.approx([0.95] * 3)
     assert [overall["corrected"][name] for name in ("low", "high")] == [None, None]
     assert overall["corrected"]["no_interval"] == "no_variation"
-    out = StringIO()
+    output = StringIO()
     call_command(
         "results",
-        str(made.pk),
+        str(scored_run.pk),
         "--fail-under",
         "0.9",
         "--allow-undecided",
         "--format",
         "json",
-        stdout=out,
+        stdout=output,
         stderr=StringIO(),
     )
-    check = json.loads(out.getvalue())["gate"]["checks"][0]
+    check = json.loads(output.getvalue())["gate"]["checks"][0]
     assert (check["verdict"], check["reason"]) == ("undecided", "no_variation")
 
 
-def test_while_ratings_come_in_an_interval_holds_at_every_look() -> None:
-    """30 of 40 drawn answers are rated: `any_time` is told; when nothing waits any more it is not."""
+def test_interval_holds_at_every_look_while_ratings_come_in() -> None:
+    """30 of 40 drawn answers are rated: `any_time` is present until every drawn answer is rated."""
     run = fill(run_over(answers_to(["a"] * 80)), [5, 3] * 40)
-    person, row = make_user(), metric("correctness")
-    queue = queue_for(run, [row], [person])
+    reviewer, row = make_user(), metric("correctness")
+    queue = queue_for(run, [row], [reviewer])
     draw_into(queue, run, [("all", 0.5, at < 40) for at in range(80)])
     answers = answer_rows(run)
     for at, answer in enumerate(answers[:30]):
-        rate(assignment_of(queue, answer, person, run), row, 4 if at % 3 else 3)
-    found = correction_sheet(load_inputs(run)).estimates["correctness"].corrected_this_run
-    ends = found.extra["any_time"]
+        rate(assignment_of(queue, answer, reviewer, run), row, 4 if at % 3 else 3)
+    figure = correction_sheet(load_inputs(run)).estimates["correctness"].corrected_this_run
+    ends = figure.extra["any_time"]
     assert ends["labels"] == 30
-    assert 1 <= ends["low"] < (found.low or 0) < (found.high or 0) < ends["high"] <= 5
-    assert "However often you look" in printed(str(run.pk))
+    assert 1 <= ends["low"] < (figure.low or 0) < (figure.high or 0) < ends["high"] <= 5
+    assert "However often you look" in run_command(str(run.pk))
     client = Client()
     client.force_login(make_user("lead", run.project))
     assert "However often you look" in client.get(reverse("run", args=[run.pk])).content.decode()
     for answer in answers[30:40]:
-        rate(assignment_of(queue, answer, person, run), row, 4)
+        rate(assignment_of(queue, answer, reviewer, run), row, 4)
     assert "any_time" not in correction_sheet(load_inputs(run)).estimates["correctness"].corrected.extra

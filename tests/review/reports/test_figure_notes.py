@@ -1,4 +1,4 @@
-"""What stands beside a corrected figure, and categories three ways on the run page and in the HTML file."""
+"""Notes on a corrected figure, and category estimates on the run page and in the HTML file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.review.sampled import fill, rate_half
 
 
 @pytest.mark.parametrize(
-    ("missing", "said"),
+    ("missing", "sentence"),
     [
         ({"labels": 4}, "Too few answers are rated. 4 more ratings are needed."),
         ({"labels": 1}, "Too few answers are rated. 1 more rating is needed."),
@@ -29,22 +29,22 @@ from tests.review.sampled import fill, rate_half
         ({}, "Too few answers are rated."),
     ],
 )
-def test_a_withheld_figure_says_how_much_of_what_is_missing(missing: dict[str, object], said: str) -> None:
+def test_withheld_figure_names_what_is_missing(missing: dict[str, object], sentence: str) -> None:
     with override("en"):
-        assert why_withheld(withheld("too_few_labels", 40, missing=missing)) == said
+        assert why_withheld(withheld("too_few_labels", 40, missing=missing)) == sentence
 
 
-def test_parts_that_are_withheld_are_named_by_their_titles() -> None:
+def test_withheld_parts_are_named_by_their_titles() -> None:
     missing = {"components": {"correctness": {"reason": "too_few_labels", "labels": 10}}}
     with override("en"):
-        said = why_withheld(withheld("components_withheld", missing=missing), {"correctness": "Correctness"})
-    assert said == (
+        sentence = why_withheld(withheld("components_withheld", missing=missing), {"correctness": "Correctness"})
+    assert sentence == (
         "A part of the overall score cannot be corrected yet. "
         "Correctness: Too few answers are rated. 10 more ratings are needed."
     )
 
 
-def test_a_figure_says_what_a_reader_should_know_of_it() -> None:
+def test_notes_explain_a_figure() -> None:
     extra = {
         "warnings": ["few_off_commonest"],
         "non_response": 0.05,
@@ -52,8 +52,8 @@ def test_a_figure_says_what_a_reader_should_know_of_it() -> None:
         "as_it_came": ["keyword_hit", "other"],
     }
     with override("en"):
-        found = notes(Figure(0.85, extra=extra), {"keyword_hit": "Keyword hit"})
-    assert found == [
+        figure_notes = notes(Figure(0.85, extra=extra), {"keyword_hit": "Keyword hit"})
+    assert figure_notes == [
         "Fewer than five ratings differ from the commonest.",
         "5% of the answers served got no rating. "
         "The interval allows for all of them being worst (0.80) or best (0.90).",
@@ -65,28 +65,28 @@ def test_a_figure_says_what_a_reader_should_know_of_it() -> None:
 @pytest.fixture
 def run() -> Run:
     """Categories of 60 and 40 answers, judged 5 and 3 by turns of two; half of each is rated one level lower."""
-    made = fill(run_over(answers_to(["a"] * 60 + ["b"] * 40)), [5, 5, 3, 3] * 25)
-    rate_half(made, [4, 2] * 25)
-    return made
+    scored_run = fill(run_over(answers_to(["a"] * 60 + ["b"] * 40)), [5, 5, 3, 3] * 25)
+    rate_half(scored_run, [4, 2] * 25)
+    return scored_run
 
 
 @pytest.mark.django_db
-def test_categories_stand_three_ways(run: Run) -> None:
+def test_categories_have_three_estimates(run: Run) -> None:
     with override("en"):
         overall, table = category_tables(make_report(run), "en")
     assert (overall.title, table.title) == ("Overall score", "Correctness")
     # .75 + .25 x 4 / 5 and .75 + .25 x 3 / 5
     assert overall.rows[0].judge_only.value == pytest.approx(0.95)
     assert overall.rows[0].corrected.value == pytest.approx(0.90)
-    one = table.rows[0]
+    row = table.rows[0]
     # judged 4, half of them rated 3: 3.5; experts 3 throughout
-    assert (one.name, one.answers) == ("a", 60)
-    assert (one.judge_only.value, one.reviewed.value) == (4.0, 3.5)
-    assert one.corrected.value == pytest.approx(3.0)
+    assert (row.name, row.answers) == ("a", 60)
+    assert (row.judge_only.value, row.reviewed.value) == (4.0, 3.5)
+    assert row.corrected.value == pytest.approx(3.0)
 
 
 @pytest.mark.django_db
-def test_the_run_page_and_the_html_file_show_them(run: Run) -> None:
+def test_run_page_and_html_file_show_categories(run: Run) -> None:
     client = Client()
     client.force_login(make_user(Role.VIEWER, run.project))
     page = client.get(reverse("run", args=[run.pk])).content.decode()
@@ -100,7 +100,7 @@ def test_the_run_page_and_the_html_file_show_them(run: Run) -> None:
     assert "Partly corrected" in text
     assert "**partly corrected**" in markdown
     # 1 x sqrt(1 / 59) x t(59) = 2.0010 x .1302 = .26
-    three = '4.00<br><small>3.74–4.26</small></td><td class="n">3.50<br><small>3.21–3.79</small></td>'
-    for place in (compact(page), text):
-        assert "Categories three ways" in place
-        assert three in place
+    cells = '4.00<br><small>3.74–4.26</small></td><td class="n">3.50<br><small>3.21–3.79</small></td>'
+    for document in (compact(page), text):
+        assert "Categories three ways" in document
+        assert cells in document

@@ -1,5 +1,4 @@
-"""The formula beside an overall score, and the scores of the same values under other shipped profiles, worked by
-hand."""
+"""Formula next to an overall score, and scores of the same values under other shipped profiles, worked by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ GRAPHRAG = 0.65
 STANDARD = (1 + 0.375 + 1 + 0) / 4
 
 
-def scored(profile: str, values: dict[str, list[float | str | None]]) -> Run:
+def scored_run(profile: str, values: dict[str, list[float | str | None]]) -> Run:
     answers = answers_to(CATEGORIES)
     run = run_over(answers, profile=profile_row(answers.project, profile))
     score_all(run, values)
@@ -43,45 +42,47 @@ def scored(profile: str, values: dict[str, list[float | str | None]]) -> Run:
 
 
 def formula(run: Run) -> Formula:
-    found = formula_of(load_inputs(run))
-    assert found is not None
-    return found
+    result = formula_of(load_inputs(run))
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize(
-    ("profile", "own", "other", "score"),
+    ("profile", "own", "other_profile", "score"),
     [("graphrag", GRAPHRAG, "standard", STANDARD), ("standard", STANDARD, "graphrag", GRAPHRAG)],
 )
-def test_values_score_otherwise_under_another_profile(profile: str, own: float, other: str, score: float) -> None:
-    run = scored(profile, VALUES)
+def test_values_score_differently_under_another_profile(
+    profile: str, own: float, other_profile: str, score: float
+) -> None:
+    run = scored_run(profile, VALUES)
     assert load_inputs(run).machine.figure.value == pytest.approx(own)
-    found = formula(run)
-    assert dict(found.others) == {other: pytest.approx(score)}
-    assert "ragas" in found.lacking
+    run_formula = formula(run)
+    assert dict(run_formula.others) == {other_profile: pytest.approx(score)}
+    assert "ragas" in run_formula.lacking
 
 
-def test_profiles_without_their_metrics_are_named_and_have_no_score() -> None:
-    found = formula(scored("graphrag", GRAPHRAG_VALUES))
-    assert found.others == ()
-    assert {"standard", "ragas"} <= set(found.lacking)
+def test_profiles_with_missing_metrics_are_named_without_a_score() -> None:
+    run_formula = formula(scored_run("graphrag", GRAPHRAG_VALUES))
+    assert run_formula.others == ()
+    assert {"standard", "ragas"} <= set(run_formula.lacking)
 
 
 def test_profiles_that_agree_are_not_named() -> None:
-    best: dict[str, list[float | str | None]] = {
+    values: dict[str, list[float | str | None]] = {
         **{name: [1, 1, NA, NA] for name in ("keyword_hit", "keyword_coverage", "claim_support", "nugget_support")},
         **{name: [5, 5, 5, 5] for name in ("correctness", "faithfulness", "completeness")},
         "negative_detection": [NA, NA, 1, 1],
         "context_recall": [100, 100, NA, NA],
     }
-    found = formula(scored("graphrag", best))
-    assert found.others == ()
-    assert "standard" not in found.lacking
+    run_formula = formula(scored_run("graphrag", values))
+    assert run_formula.others == ()
+    assert "standard" not in run_formula.lacking
 
 
-def test_a_run_without_an_overall_score_has_a_formula_and_no_other_scores() -> None:
-    found = formula(scored("graphrag", {"keyword_hit": [1, 1, NA, NA]}))
-    assert dict(found.weights)["correctness"] == 0.25
-    assert (found.others, found.lacking) == ((), ())
+def test_run_without_an_overall_score_has_a_formula_only() -> None:
+    run_formula = formula(scored_run("graphrag", {"keyword_hit": [1, 1, NA, NA]}))
+    assert dict(run_formula.weights)["correctness"] == 0.25
+    assert (run_formula.others, run_formula.lacking) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -91,22 +92,22 @@ def test_a_run_without_an_overall_score_has_a_formula_and_no_other_scores() -> N
         ("ko", "graphrag v1: 0.15 × 키워드 적중", "0.15 × 완전성"),
     ],
 )
-def test_the_line_names_the_profile_and_its_weights_alone(language: str, start: str, end: str) -> None:
-    report = make_report(scored("graphrag", VALUES))
+def test_formula_line_names_the_profile_and_its_weights(language: str, start: str, end: str) -> None:
+    report = make_report(scored_run("graphrag", VALUES))
     with override(language):
         line = formula_in_words(report.formula, report.metrics)
     assert line.startswith(start)
     assert line.endswith(end)
 
 
-def test_a_second_line_has_the_scores_of_other_profiles_alone() -> None:
-    assert other_profiles_in_words(make_report(scored("graphrag", VALUES)).formula) == "standard 0.594"
-    assert other_profiles_in_words(make_report(scored("graphrag", GRAPHRAG_VALUES)).formula) == ""
+def test_second_line_has_the_scores_of_other_profiles() -> None:
+    assert other_profiles_in_words(make_report(scored_run("graphrag", VALUES)).formula) == "standard 0.594"
+    assert other_profiles_in_words(make_report(scored_run("graphrag", GRAPHRAG_VALUES)).formula) == ""
     assert other_profiles_in_words(None) == ""
 
 
-def test_the_line_names_the_metric_that_alone_scores_some_questions() -> None:
-    report = make_report(scored("standard", VALUES))
+def test_formula_line_names_the_only_metric_of_some_questions() -> None:
+    report = make_report(scored_run("standard", VALUES))
     with override("en"):
         line = formula_in_words(report.formula, report.metrics)
     assert line.endswith("alone for questions of: negative")

@@ -1,4 +1,4 @@
-"""``export_records``: a run leaves the site and comes back as the same questions, answers and ratings."""
+"""``export_records``: an exported run can be imported as the same questions, answers and ratings."""
 
 from __future__ import annotations
 
@@ -39,8 +39,10 @@ RATINGS = jsonl(
 
 @pytest.fixture
 def run() -> Run:
-    made = import_question_set(make_project(), "mine", read_questions(QUESTIONS, "a.jsonl"), by=None).question_set
-    return import_answer_file(made, "rag", ANSWERS, "a.jsonl", by=None)
+    question_set = import_question_set(
+        make_project(), "mine", read_questions(QUESTIONS, "a.jsonl"), by=None
+    ).question_set
+    return import_answer_file(question_set, "rag", ANSWERS, "a.jsonl", by=None)
 
 
 def export(run: Run, path: Path, form: str = "concord") -> bytes:
@@ -48,26 +50,31 @@ def export(run: Run, path: Path, form: str = "concord") -> bytes:
     return path.read_bytes()
 
 
-def test_questions_and_answers_come_back_as_they_were(run: Run, tmp_path: Path) -> None:
+def test_exported_questions_and_answers_equal_the_imported(run: Run, tmp_path: Path) -> None:
     data = export(run, tmp_path / "run.jsonl")
     questions = read_questions(data, "run.jsonl")
-    before = [one for one in read_questions(QUESTIONS, "a.jsonl").questions if one.id != "q3"]  # nobody answered it
-    assert questions_hash(questions.questions) == questions_hash(before)
+    expected_questions = [
+        record for record in read_questions(QUESTIONS, "a.jsonl").questions if record.id != "q3"
+    ]  # nobody answered it
+    assert questions_hash(questions.questions) == questions_hash(expected_questions)
     assert questions.metadata["q1"] == {"note": "n"}
-    came_back, original = (
-        [(one.question_id, one.sample, one.answer, one.answered, one.error) for one in read_answers(text, "a").answers]
+    exported_answers, original = (
+        [
+            (record.question_id, record.sample, record.answer, record.answered, record.error)
+            for record in read_answers(text, "a").answers
+        ]
         for text in (data, ANSWERS)
     )
-    assert came_back == original
+    assert exported_answers == original
 
 
-def test_ratings_come_back_as_they_were(run: Run, tmp_path: Path) -> None:
+def test_exported_ratings_equal_the_imported(run: Run, tmp_path: Path) -> None:
     import_ratings(run, RATINGS, "r.jsonl", ["avg_correctness=0..1:real"])
     data = export(run, tmp_path / "ratings.jsonl", "ratings")
     (row,) = map(json.loads, data.splitlines())
     assert (row["author"], row["value"], row["blind"], row["phase"]) == ("kim", 0.75, True, "initial")
-    again = import_ratings(run, data, "again.jsonl", ["avg_correctness=0..1:real"])
-    assert (again.human, again.unchanged) == (0, 1)
+    repeated = import_ratings(run, data, "again.jsonl", ["avg_correctness=0..1:real"])
+    assert (repeated.human, repeated.unchanged) == (0, 1)
     assert Rating.objects.count() == 1
 
 
@@ -76,7 +83,7 @@ def test_every_form_can_be_written(run: Run, tmp_path: Path, form: str) -> None:
     assert isinstance(export(run, tmp_path / "f", form), bytes)
 
 
-def test_an_unknown_form_or_run_is_wrong_usage(tmp_path: Path) -> None:
+def test_unknown_form_or_run_is_a_usage_error(tmp_path: Path) -> None:
     for arguments in (["1", "--output", str(tmp_path / "f")], ["1", "--output", "f", "--form", "nobody"]):
         with pytest.raises(CommandError):
             call_command("export_records", *arguments)

@@ -1,4 +1,4 @@
-"""The report of a run: three overall scores, coverage, and the section of source 000."""
+"""Run report: overall scores, coverage, and the section of the GraphRAG source."""
 
 from __future__ import annotations
 
@@ -47,14 +47,13 @@ NA = NOT_APPLICABLE
 
 @pytest.fixture
 def example() -> Run:
-    """The worked example of source 000: 50 questions with keywords and 10 negative ones.
+    """The worked example of the GraphRAG profile: 50 questions with keywords and 10 negative ones.
 
     hit 39/50 = 0.78; coverage 31 x 1 + 19 x 0 = 0.62; negative 8/10 = 0.80; correctness (48 x 4 + 12 x 3)/60 = 3.8;
-    faithfulness (48 x 4 + 12 x 5)/60 = 4.2; completeness (30 x 3 + 30 x 4)/60 = 3.5.
-    """
-    made = run_over(answers_to(["single_hop"] * 50 + ["negative"] * 10))
+    faithfulness (48 x 4 + 12 x 5)/60 = 4.2; completeness (30 x 3 + 30 x 4)/60 = 3.5."""
+    scored_run = run_over(answers_to(["single_hop"] * 50 + ["negative"] * 10))
     score_all(
-        made,
+        scored_run,
         {
             "keyword_hit": [1] * 39 + [0] * 11 + [NA] * 10,
             "keyword_coverage": [1] * 31 + [0] * 19 + [NA] * 10,
@@ -64,14 +63,14 @@ def example() -> Run:
             "completeness": [3] * 30 + [4] * 30,
         },
     )
-    return made
+    return scored_run
 
 
 def line(report: Report, name: str) -> MetricLine:
-    return next(one for one in report.metrics if one.name == name)
+    return next(metric_line for metric_line in report.metrics if metric_line.name == name)
 
 
-def test_the_worked_example_of_the_source_gives_0_762(example: Run) -> None:
+def test_worked_example_scores_0_762(example: Run) -> None:
     report = make_report(example)
     section = report.evaluation
     assert section["keyword_hit_rate"] == pytest.approx(0.78)
@@ -90,14 +89,14 @@ def test_the_worked_example_of_the_source_gives_0_762(example: Run) -> None:
     assert section["by_category"]["single_hop"]["count"] == 50
 
 
-def test_before_anybody_reviewed_the_other_two_scores_are_withheld(example: Run) -> None:
+def test_unreviewed_run_withholds_the_other_scores(example: Run) -> None:
     overall = make_report(example).overall
     assert overall.reviewed.withheld == "not_reviewed"
     assert overall.corrected.withheld == "not_reviewed"
     assert overall.reviewed_answers == 0
 
 
-def test_an_override_moves_the_reviewed_score_and_not_the_judges(example: Run) -> None:
+def test_override_changes_the_reviewed_score_only(example: Run) -> None:
     decide(answer_rows(example)[0], metric("correctness"), 1)
     report = make_report(example)
     # one correctness of 60 falls from 4 to 1: 3/60/5 x 0.25 = 0.0025
@@ -108,18 +107,18 @@ def test_an_override_moves_the_reviewed_score_and_not_the_judges(example: Run) -
     assert line(report, "correctness").reviewed.value == pytest.approx(3.75)
 
 
-def test_the_interval_is_the_t_interval_of_a_mean_where_one_part_varies() -> None:
+def test_interval_is_the_t_interval_when_one_part_varies() -> None:
     """Only hits vary, 3 of 4 questions: the overall is constant + .15 x mean hit.
 
     x = 1, 1, 1, 0: s = 0.5, standard error .15 x 0.5/sqrt(4) = 0.0375, t(3) = 3.182446 -> half width 0.119342.
     """
-    made = run_over(answers_to(["a", "b", "c", "d"]))
+    scored_run = run_over(answers_to(["a", "b", "c", "d"]))
     score_all(
-        made,
+        scored_run,
         {"keyword_hit": [1, 1, 1, 0], "keyword_coverage": [1] * 4, "negative_detection": [1] * 4}
         | dict.fromkeys(("correctness", "faithfulness", "completeness"), [3] * 4),
     )
-    figure = make_report(made).overall.judge_only
+    figure = make_report(scored_run).overall.judge_only
     # .15 x .75 + .10 + .15 + .60 x 3/5 = 0.7225
     assert figure.value == pytest.approx(0.7225)
     assert figure.low == pytest.approx(0.7225 - 0.119342, abs=1e-6)
@@ -127,33 +126,33 @@ def test_the_interval_is_the_t_interval_of_a_mean_where_one_part_varies() -> Non
     assert figure.target == "questions_like_these"
 
 
-def test_questions_of_one_group_count_as_one_for_the_interval() -> None:
+def test_questions_of_one_group_are_one_cluster() -> None:
     """Two groups of two: means 1 and 0.5, so the cluster variance of the mean hit (0.75) is
     2/1 x ((0.25 x 2/4)^2 + (-0.25 x 2/4)^2) = 0.0625, half width 12.7062 x 0.25 > 1: cut at the scale."""
-    made = run_over(answers_to(["a"] * 4, groups=["g", "g", "h", "h"]))
-    score_all(made, {"keyword_hit": [1, 1, 1, 0]})
-    figure = line(make_report(made), "keyword_hit").judge_only
+    scored_run = run_over(answers_to(["a"] * 4, groups=["g", "g", "h", "h"]))
+    score_all(scored_run, {"keyword_hit": [1, 1, 1, 0]})
+    figure = line(make_report(scored_run), "keyword_hit").judge_only
     assert (figure.value, figure.low, figure.high) == (0.75, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("values", "why"), [([1, 1, 1], "no_variation"), ([1, 0, NA], "")], ids=["constant", "varying"]
+    ("values", "reason"), [([1, 1, 1], "no_variation"), ([1, 0, NA], "")], ids=["constant", "varying"]
 )
-def test_without_variation_there_is_no_interval(values: list[float | str], why: str) -> None:
-    made = run_over(answers_to(["a"] * 3))
-    score_all(made, {"keyword_hit": values})
-    figure = line(make_report(made), "keyword_hit").judge_only
-    assert figure.no_interval == why
-    assert (figure.low is None) == bool(why)
+def test_without_variation_there_is_no_interval(values: list[float | str], reason: str) -> None:
+    scored_run = run_over(answers_to(["a"] * 3))
+    score_all(scored_run, {"keyword_hit": values})
+    figure = line(make_report(scored_run), "keyword_hit").judge_only
+    assert figure.no_interval == reason
+    assert (figure.low is None) == bool(reason)
 
 
-def test_a_run_without_a_judge_has_a_labelled_figure_and_never_an_overall_score() -> None:
-    made = run_over(answers_to(["a", "b", "negative"]), judged=False)
+def test_run_without_a_judge_has_a_rules_only_figure() -> None:
+    scored_run = run_over(answers_to(["a", "b", "negative"]), judged=False)
     score_all(
-        made,
+        scored_run,
         {"keyword_hit": [1, 0, NA], "keyword_coverage": [0.5, 0, NA], "negative_detection": [NA, NA, 1]},
     )
-    report = make_report(made)
+    report = make_report(scored_run)
     assert report.overall.label is FigureLabel.RULES_ONLY
     assert report.overall.weight == pytest.approx(0.40)
     assert report.overall.part_only is not None
@@ -165,10 +164,10 @@ def test_a_run_without_a_judge_has_a_labelled_figure_and_never_an_overall_score(
     assert report.evaluation["rules_only"] == {"value": pytest.approx(0.625), "weight": 0.4}
 
 
-def test_above_ten_percent_failures_there_is_no_headline_but_bounds() -> None:
-    made = run_over(answers_to(["a"] * 5 + ["negative"]), state=Run.State.INCOMPLETE)
+def test_more_than_ten_percent_failures_give_bounds_without_a_headline() -> None:
+    scored_run = run_over(answers_to(["a"] * 5 + ["negative"]), state=Run.State.INCOMPLETE)
     score_all(
-        made,
+        scored_run,
         {
             "keyword_hit": [1] * 5 + [NA],
             "keyword_coverage": [1] * 5 + [NA],
@@ -178,7 +177,7 @@ def test_above_ten_percent_failures_there_is_no_headline_but_bounds() -> None:
             "completeness": [5] * 6,
         },
     )
-    report = make_report(made)
+    report = make_report(scored_run)
     figure = report.overall.judge_only
     assert figure.withheld == "failed_share: correctness"
     # the failed correctness at 1 or at 5: .25 x (5 x 5 + 1)/6/5 = 0.216667 instead of 0.25
@@ -189,10 +188,10 @@ def test_above_ten_percent_failures_there_is_no_headline_but_bounds() -> None:
     assert line(report, "correctness").judge_only.worst == pytest.approx(26 / 6)
 
 
-def test_an_expert_who_rates_what_the_judge_failed_on_lifts_the_reviewed_score() -> None:
-    made = run_over(answers_to(["a"] * 5 + ["negative"]), state=Run.State.INCOMPLETE)
+def test_rating_of_a_failed_answer_enters_the_reviewed_score() -> None:
+    scored_run = run_over(answers_to(["a"] * 5 + ["negative"]), state=Run.State.INCOMPLETE)
     score_all(
-        made,
+        scored_run,
         {
             "keyword_hit": [1] * 5 + [NA],
             "keyword_coverage": [1] * 5 + [NA],
@@ -202,16 +201,16 @@ def test_an_expert_who_rates_what_the_judge_failed_on_lifts_the_reviewed_score()
             "completeness": [5] * 6,
         },
     )
-    imported_rating(answer_rows(made)[5], metric("correctness"), "e1", 2)
-    overall = make_report(made).overall
+    imported_rating(answer_rows(scored_run)[5], metric("correctness"), "e1", 2)
+    overall = make_report(scored_run).overall
     assert overall.judge_only.withheld == "failed_share: correctness"
     assert overall.reviewed.value == pytest.approx(0.75 + 0.25 * 27 / 30)
 
 
-def test_an_unfinished_run_has_no_headline_and_counts_what_is_pending() -> None:
-    made = run_over(answers_to(["a"] * 4), state=Run.State.RUNNING)
-    score_all(made, {"keyword_hit": [1, 0, None, None]})
-    report = make_report(made)
+def test_unfinished_run_has_no_headline_and_counts_pending_answers() -> None:
+    scored_run = run_over(answers_to(["a"] * 4), state=Run.State.RUNNING)
+    score_all(scored_run, {"keyword_hit": [1, 0, None, None]})
+    report = make_report(scored_run)
     assert report.overall.judge_only.withheld == "not_finished"
     assert report.overall.corrected.withheld == "not_finished"
     coverage = line(report, "keyword_hit").coverage
@@ -219,17 +218,17 @@ def test_an_unfinished_run_has_no_headline_and_counts_what_is_pending() -> None:
     assert not report.header.complete
 
 
-def test_response_times_are_shown_with_median_and_95th_percentile() -> None:
-    made = run_over(answers_to(["a"] * 4 + ["b"]))
-    score_all(made, {"latency": [1.0, 2.0, 3.0, 4.0, 10.0]})
-    found = line(make_report(made), "latency").latency
-    assert found is not None
+def test_response_times_have_mean_median_and_95th_percentile() -> None:
+    scored_run = run_over(answers_to(["a"] * 4 + ["b"]))
+    score_all(scored_run, {"latency": [1.0, 2.0, 3.0, 4.0, 10.0]})
+    latency = line(make_report(scored_run), "latency").latency
+    assert latency is not None
     # linear interpolation: p95 lies at position 0.95 x 4 = 3.8, 4 + 0.8 x (10 - 4) = 8.8
-    assert (found.n, found.mean, found.p50, found.p95) == (5, 4.0, 3.0, pytest.approx(8.8))
-    assert make_report(made).evaluation["avg_latency_seconds"] == 1.5  # of the answers, which all took so long
+    assert (latency.n, latency.mean, latency.p50, latency.p95) == (5, 4.0, 3.0, pytest.approx(8.8))
+    assert make_report(scored_run).evaluation["avg_latency_seconds"] == 1.5  # of the answers, which all took so long
 
 
-def test_the_worst_answers_and_the_largest_disagreements_come_first(example: Run) -> None:
+def test_worst_answers_and_largest_disagreements_come_first(example: Run) -> None:
     answers = answer_rows(example)
     imported_rating(answers[3], metric("correctness"), "e1", 1)  # judge 4, distance 3/4
     imported_rating(answers[4], metric("correctness"), "e1", 3)  # judge 4, distance 1/4
@@ -241,7 +240,7 @@ def test_the_worst_answers_and_the_largest_disagreements_come_first(example: Run
     assert report.worst[0].score == pytest.approx(0.47 / 0.85)
 
 
-def test_judged_parts_nobody_rated_make_the_score_partly_corrected(example: Run) -> None:
+def test_unrated_judged_parts_make_the_score_partly_corrected(example: Run) -> None:
     """Correctness (.25) is rated 3 everywhere. Faithfulness (.20, mean 4.2 of 5) and completeness (.15, mean 3.5) could
     be 1 to 5: down .20 x .64 + .15 x .50 = .203, up .20 x .16 + .15 x .30 = .077."""
     for answer in answer_rows(example):
@@ -252,7 +251,7 @@ def test_judged_parts_nobody_rated_make_the_score_partly_corrected(example: Run)
     assert dict(corrected.partly_corrected) == pytest.approx({"faithfulness": 0.20, "completeness": 0.15})
 
 
-def test_a_lead_may_take_the_unrated_parts_for_as_biased_as_the_rated_one(example: Run) -> None:
+def test_lead_may_assume_the_measured_bias_for_unrated_parts(example: Run) -> None:
     """Correctness is judged 3.8 and rated 3 everywhere: off by .8 of the 4 levels between 1 and 5, or .2 of the scale.
     In shares of 5 that is .16 for faithfulness and completeness, down and up .20 x .16 + .15 x .16 = .056."""
     for answer in answer_rows(example):
@@ -268,12 +267,12 @@ def test_a_lead_may_take_the_unrated_parts_for_as_biased_as_the_rated_one(exampl
     corrected = make_report(example).overall.corrected_this_run
     assert (corrected.low, corrected.high) == pytest.approx((0.722 - 0.056, 0.722 + 0.056))
     assert set(corrected.partly_corrected) == {"faithfulness", "completeness"}
-    told = Caller(lead).get(f"runs/{example.pk}/correction/").json()["overall"]["corrected_this_run"]
-    assert (told["assumption"]["by"], told["assumption"]["bias"]) == ("ada", pytest.approx(0.2))
-    out = StringIO()
-    call_command("corrected_scores", str(example.pk), stdout=out)
+    corrected_json = Caller(lead).get(f"runs/{example.pk}/correction/").json()["overall"]["corrected_this_run"]
+    assert (corrected_json["assumption"]["by"], corrected_json["assumption"]["bias"]) == ("ada", pytest.approx(0.2))
+    output = StringIO()
+    call_command("corrected_scores", str(example.pk), stdout=output)
     report = b"".join(export(example, "html").chunks).decode()
-    for text in (out.getvalue(), report, client.get(reverse("run", args=[example.pk])).content.decode()):
+    for text in (output.getvalue(), report, client.get(reverse("run", args=[example.pk])).content.decode()):
         assert re.search(r"ada accepted on .+ that the judge is off there by at most 20% of the scale", text)
     gate = run_gate(example, GateRequest(fail_under=0.1))
     assert gate is not None
@@ -282,7 +281,7 @@ def test_a_lead_may_take_the_unrated_parts_for_as_biased_as_the_rated_one(exampl
     assert make_report(example).overall.corrected_this_run.low == pytest.approx(0.722 - 0.203)
 
 
-def test_a_complete_review_is_a_census_and_its_corrected_score_has_no_width(example: Run) -> None:
+def test_complete_review_is_a_census_with_an_exact_corrected_score(example: Run) -> None:
     for at, answer in enumerate(answer_rows(example)):
         imported_rating(answer, metric("correctness"), "e1", 3)
         imported_rating(answer, metric("faithfulness"), "e1", 4 if at < 48 else 5)
@@ -300,7 +299,7 @@ def test_a_complete_review_is_a_census_and_its_corrected_score_has_no_width(exam
     }
 
 
-def test_a_uniform_sample_corrects_the_judge_and_a_small_one_is_withheld(example: Run) -> None:
+def test_uniform_sample_corrects_the_judge_and_a_small_one_is_withheld(example: Run) -> None:
     anna = make_user()
     row = metric("correctness")
     queue = queue_for(example, [row], [anna])
@@ -340,21 +339,21 @@ def by_answer() -> Run:
         "parts": [{"metric": "correctness", "weight": 0.6}, {"metric": "completeness", "weight": 0.4}],
         "whole_score": {"metric": "negative_detection", "categories": ["negative"]},
     }
-    made = run_over(answers, profile=make_profile(answers.project, spec))
+    scored_run = run_over(answers, profile=make_profile(answers.project, spec))
     score_all(
-        made, {"correctness": [5, 3, 3], "completeness": [3, 3, 3], "negative_detection": [NOT_APPLICABLE, NA, 1]}
+        scored_run, {"correctness": [5, 3, 3], "completeness": [3, 3, 3], "negative_detection": [NOT_APPLICABLE, NA, 1]}
     )
-    return made
+    return scored_run
 
 
-def test_a_per_answer_profile_averages_the_answers_own_scores(by_answer: Run) -> None:
+def test_per_answer_profile_averages_the_answer_scores(by_answer: Run) -> None:
     report = make_report(by_answer)
     assert report.overall.judge_only.value == pytest.approx((0.8 + 0.5 + 1) / 3)
-    assert [one.score for one in report.answers] == pytest.approx([0.8, 0.5, 1.0])
-    assert [one.answer.question_id for one in report.worst] == ["q2", "q1"]
+    assert [answer_line.score for answer_line in report.answers] == pytest.approx([0.8, 0.5, 1.0])
+    assert [answer_line.answer.question_id for answer_line in report.worst] == ["q2", "q1"]
 
 
-def test_a_per_answer_profile_is_corrected_by_contributions(by_answer: Run) -> None:
+def test_per_answer_profile_is_corrected_by_contributions(by_answer: Run) -> None:
     """Correctness rated 3 everywhere, a census: q1 falls to .6 x .5 + .4 x .5 = 0.5, q2 stays, and q3 is decided by
     its check whatever its correctness."""
     for answer in answer_rows(by_answer):
@@ -366,42 +365,47 @@ def test_a_per_answer_profile_is_corrected_by_contributions(by_answer: Run) -> N
     assert set(corrected.partly_corrected) == {"completeness"}
 
 
-def test_scaled_weights_are_said_everywhere_people_read(by_answer: Run) -> None:
+def test_scaled_weights_are_explained_in_every_output(by_answer: Run) -> None:
     """Without an answer that negative_detection (15%) applies to, the others are divided by .85: .15 -> .17647, ...;
     and of the profile by answer, one of two answers has only correctness, whose .6 becomes 1."""
-    made = run_over(answers_to(["single_hop"] * 4))
-    judged = {"correctness": [5, 4, 4, 3], "faithfulness": [4] * 4, "completeness": [3] * 4}
-    score_all(made, {"keyword_hit": [1] * 4, "keyword_coverage": [1] * 4, "negative_detection": [NA] * 4, **judged})
-    overall = make_report(made).overall
+    scored_run = run_over(answers_to(["single_hop"] * 4))
+    judge_scores = {"correctness": [5, 4, 4, 3], "faithfulness": [4] * 4, "completeness": [3] * 4}
+    score_all(
+        scored_run,
+        {"keyword_hit": [1] * 4, "keyword_coverage": [1] * 4, "negative_detection": [NA] * 4, **judge_scores},
+    )
+    overall = make_report(scored_run).overall
     assert overall.weights["keyword_hit"] == pytest.approx(0.15 / 0.85)
     assert sum(overall.weights.values()) == pytest.approx(1)
     assert "weights" not in dict(summary_json(make_report(by_answer))["overall"])
     assert make_report(by_answer).overall.reweighted == 0
-    one = run_over(answers_to(["a", "a"]), profile=by_answer.profile_version)
-    score_all(one, {"correctness": [5, 3], "completeness": [3, NA], "negative_detection": [NA, NA]})
-    assert summary_json(make_report(one))["overall"]["reweighted_answers"] == 1
-    said = {
-        made: re.compile(r"applies to no answer here: .+ \(15%\); the other weights were scaled up to take its place"),
-        one: re.compile("in 1 of 2 answers a part does not apply and the others weigh more"),
+    second_run = run_over(answers_to(["a", "a"]), profile=by_answer.profile_version)
+    score_all(second_run, {"correctness": [5, 3], "completeness": [3, NA], "negative_detection": [NA, NA]})
+    assert summary_json(make_report(second_run))["overall"]["reweighted_answers"] == 1
+    messages = {
+        scored_run: re.compile(
+            r"applies to no answer here: .+ \(15%\); the other weights were scaled up to take its place"
+        ),
+        second_run: re.compile("in 1 of 2 answers a part does not apply and the others weigh more"),
     }
-    for run, sentence in said.items():
-        out = StringIO()
-        call_command("results", str(run.pk), stdout=out)
+    for run, sentence in messages.items():
+        output = StringIO()
+        call_command("results", str(run.pk), stdout=output)
         client = Client()
         client.force_login(make_user(Role.VIEWER, run.project))
         files = [b"".join(export(run, form).chunks).decode() for form in ("html", "md")]
         page = client.get(reverse("run", args=[run.pk])).content.decode()
-        for place, text in {"terminal": out.getvalue(), "html": files[0], "md": files[1], "page": page}.items():
-            assert sentence.search(text), (run, place)
+        for location, text in {"terminal": output.getvalue(), "html": files[0], "md": files[1], "page": page}.items():
+            assert sentence.search(text), (run, location)
 
 
-def test_a_failed_part_makes_that_answers_score_failed_and_bounds_the_mean() -> None:
+def test_failed_part_fails_the_answer_score_and_bounds_the_mean() -> None:
     answers = answers_to(["a"] * 11)
     parts = [{"metric": "correctness", "weight": 1.0}]
     spec = {"name": "one", "title": {"en": "One", "ko": "하나"}, "unit": "per_answer", "parts": parts}
-    made = run_over(answers, profile=make_profile(answers.project, spec | {"normalise": "min_max"}))
-    score_all(made, {"correctness": [5] * 5 + [3] * 5 + [FAILED]})
-    figure = make_report(made).overall.judge_only
+    scored_run = run_over(answers, profile=make_profile(answers.project, spec | {"normalise": "min_max"}))
+    score_all(scored_run, {"correctness": [5] * 5 + [3] * 5 + [FAILED]})
+    figure = make_report(scored_run).overall.judge_only
     # (5 x 1 + 5 x 0.5) / 10; with the failed one at 0 or 1 over 11: 7.5/11 and 8.5/11
     assert (figure.value, figure.n) == (pytest.approx(0.75), 10)
     assert (figure.worst, figure.best) == (pytest.approx(7.5 / 11), pytest.approx(8.5 / 11))

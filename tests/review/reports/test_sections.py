@@ -1,4 +1,4 @@
-"""An entry that is declared once stands in every output that it names, and in no other."""
+"""Report sections: an entry that is declared once appears in every output that it names, and in no other."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def declared(*entries: tuple[Section[Any, Any], Entry[Any]]) -> Iterator[None]:
             section.parts.pop()
 
 
-def made_up(about: str, value: Any, outputs: frozenset[Output] = EVERYWHERE) -> Entry[Any]:
+def make_entry(about: str, value: Any, outputs: frozenset[Output] = EVERYWHERE) -> Entry[Any]:
     return Entry(f"made_up_{about}.", lambda _row: value, "made up", outputs, f"Made-up {about.replace('_', ' ')}.")
 
 
@@ -50,7 +50,7 @@ def run() -> Run:
     return fill(run_over(answers_to(["a", "b"])), [5, 3])
 
 
-def exported(run: Run, form: str) -> bytes:
+def export_bytes(run: Run, form: str) -> bytes:
     with override("en"):
         return b"".join(export(run, form).chunks)
 
@@ -62,14 +62,14 @@ def page(run: Run) -> str:
 
 
 def terminal(run: Run) -> str:
-    out = io.StringIO()
+    output = io.StringIO()
     with override("en"):
-        call_command("results", str(run.pk), stdout=out)
-    return out.getvalue()
+        call_command("results", str(run.pk), stdout=output)
+    return output.getvalue()
 
 
 def workbook(run: Run) -> str:
-    sheets = load_workbook(io.BytesIO(exported(run, "xlsx")))
+    sheets = load_workbook(io.BytesIO(export_bytes(run, "xlsx")))
     return "\n".join(str(cell) for sheet in sheets for row in sheet.iter_rows(values_only=True) for cell in row)
 
 
@@ -78,7 +78,7 @@ READERS: dict[Output, Callable[[Run], str]] = {
     Output.XLSX: workbook,
     Output.TERMINAL: terminal,
 } | {
-    output: lambda run, form=str(output): exported(run, form).decode()  # type: ignore[misc]
+    output: lambda run, form=str(output): export_bytes(run, form).decode()  # type: ignore[misc]
     for output in Output
     if output not in {Output.PAGE, Output.XLSX, Output.TERMINAL}
 }
@@ -89,48 +89,52 @@ VALUES: dict[str, Callable[[float], Any]] = {
 }
 
 
-def says(text: str, about: str) -> bool:
-    """Whether an entry stands in a text: for programs by its name, for people by its title."""
+def has_entry(text: str, about: str) -> bool:
+    """Return whether the text has the entry: by its name in files for programs, by its title in files for people."""
     return f"made_up_{about}." in text or f"Made-up {about.replace('_', ' ')}." in text
 
 
 @pytest.mark.parametrize("kind", list(VALUES))
-def test_an_entry_stands_everywhere_by_default(run: Run, kind: str) -> None:
+def test_entry_appears_everywhere_by_default(run: Run, kind: str) -> None:
     numbers = {section.name: 0.4131 + at / 100 for at, section in enumerate(SECTIONS)}
-    entries = [(section, made_up(section.name, VALUES[kind](numbers[section.name]))) for section in SECTIONS]
+    entries = [(section, make_entry(section.name, VALUES[kind](numbers[section.name]))) for section in SECTIONS]
     with declared(*entries):
-        found = {output: read(run) for output, read in READERS.items()}
-    for output, text in found.items():
+        text_by_output = {output: render(run) for output, render in READERS.items()}
+    for output, text in text_by_output.items():
         for name, number in numbers.items():
-            stands = output in EVERYWHERE
-            assert says(text, name) is stands, (output, name)
-            assert not stands or f"{number:.2f}"[:4] in text, (output, name)
+            is_expected = output in EVERYWHERE
+            assert has_entry(text, name) is is_expected, (output, name)
+            assert not is_expected or f"{number:.2f}"[:4] in text, (output, name)
 
 
-@pytest.mark.parametrize("section", first_fast(SECTIONS, 2), ids=lambda one: one.name)
-def test_an_entry_stands_only_where_it_says(run: Run, section: Section[Any, Any]) -> None:
-    with declared(*((section, made_up(output, 0.4321, frozenset({output}))) for output in Output)):
-        found = {other: read(run) for other, read in READERS.items()}
+@pytest.mark.parametrize("section", first_fast(SECTIONS, 2), ids=lambda section: section.name)
+def test_entry_appears_only_in_its_outputs(run: Run, section: Section[Any, Any]) -> None:
+    with declared(*((section, make_entry(output, 0.4321, frozenset({output}))) for output in Output)):
+        text_by_output = {rendered_output: render(run) for rendered_output, render in READERS.items()}
     for output in Output:
-        there = {other for other, text in found.items() if says(text, output)}
+        outputs_with_entry = {
+            rendered_output for rendered_output, text in text_by_output.items() if has_entry(text, output)
+        }
         # a single answer stands in no test result, and commands print none
-        assert there == ({output} if section is not ANSWERS or output in EVERYWHERE else set())
+        assert outputs_with_entry == ({output} if section is not ANSWERS or output in EVERYWHERE else set())
 
 
-def test_json_lines_and_tables_say_of_each_answer_what_it_belongs_to(run: Run) -> None:
+def test_json_lines_and_tables_name_the_section_of_each_entry(run: Run) -> None:
     figure = VALUES["figure"](0.4321)
-    with declared((OVERALL, made_up("a", figure)), (METRICS, made_up("b", 0.5)), (BY_CATEGORY, made_up("c", 3))):
-        first = json.loads(exported(run, "jsonl").splitlines()[0])
-        header = exported(run, "csv").decode("utf-8-sig").splitlines()[0].split(",")
+    with declared(
+        (OVERALL, make_entry("a", figure)), (METRICS, make_entry("b", 0.5)), (BY_CATEGORY, make_entry("c", 3))
+    ):
+        first = json.loads(export_bytes(run, "jsonl").splitlines()[0])
+        header = export_bytes(run, "csv").decode("utf-8-sig").splitlines()[0].split(",")
     assert first["overall"]["made_up_a."]["value"] == 0.4321
     assert first["metrics"]["correctness"]["made_up_b."] == 0.5
     assert first["metrics"]["correctness"]["value"] == 5
     assert first["by_category"] == {"made_up_c.": 3}
-    wanted = {"overall.made_up_a.", "metrics.correctness.made_up_b.", "by_category.made_up_c."}
-    assert wanted <= set(header)
+    columns = {"overall.made_up_a.", "metrics.correctness.made_up_b.", "by_category.made_up_c."}
+    assert columns <= set(header)
 
 
-def test_what_is_declared_has_a_meaning_and_readers_a_title() -> None:
+def test_every_entry_has_a_meaning_and_shown_ones_a_title() -> None:
     def walk(section: Section[Any, Any]) -> Iterator[Entry[Any]]:
         for part in section.parts:
             yield from walk(part) if isinstance(part, Section) else [part]
@@ -144,7 +148,7 @@ def test_what_is_declared_has_a_meaning_and_readers_a_title() -> None:
 def test_an_entry_is_declared_once_for_each_output() -> None:
     def check(section: Section[Any, Any]) -> None:
         for output in Output:
-            names = [one.name for one in section.entries(output)]
+            names = [entry.name for entry in section.entries(output)]
             assert len(names) == len(set(names)), (section.name, output)
         for part in section.parts:
             if isinstance(part, Section):

@@ -1,4 +1,4 @@
-"""Two queues drawn over one run before anybody rated: what a figure takes of both draws."""
+"""Two draws over one run before any rating: how a figure combines both."""
 
 from __future__ import annotations
 
@@ -42,36 +42,36 @@ def correctness() -> MetricDefinition:
     return metric("correctness")
 
 
-def drawn(run: Run, row: MetricDefinition, stratum: Callable[[int], str], taken: Sequence[int]) -> None:
-    """A stratified draw of its own queue, rated by one person who says one level less than the judge everywhere."""
-    person = make_user()
-    queue = queue_for(run, [row], [person])
+def draw_and_rate(run: Run, row: MetricDefinition, stratum: Callable[[int], str], positions: Sequence[int]) -> None:
+    """Draw a stratified sample in its own queue and rate it one level below the judge."""
+    reviewer = make_user()
+    queue = queue_for(run, [row], [reviewer])
     names = [stratum(at) for at in range(40)]
-    rates = {name: sum(names[at] == name for at in taken) / names.count(name) for name in names}
-    draw_into(queue, run, [(name, rates[name], at in taken) for at, name in enumerate(names)])
+    rates = {name: sum(names[at] == name for at in positions) / names.count(name) for name in names}
+    draw_into(queue, run, [(name, rates[name], at in positions) for at, name in enumerate(names)])
     answers = answer_rows(run)
-    for at in taken:
-        rate(assignment_of(queue, answers[at], person, run), row, JUDGED[at] - 1)
+    for at in positions:
+        rate(assignment_of(queue, answers[at], reviewer, run), row, JUDGED[at] - 1)
 
 
-def by_tens_and_threes(run: Run, row: MetricDefinition) -> None:
+def draw_by_tens_and_thirds(run: Run, row: MetricDefinition) -> None:
     """Three of each ten answers, and the first five of each third of them: 21 different answers."""
-    drawn(run, row, lambda at: f"ten {at // 10}", [ten + at for ten in (0, 10, 20, 30) for at in (0, 1, 2)])
-    drawn(run, row, lambda at: f"three {at % 3}", range(15))
+    draw_and_rate(run, row, lambda at: f"ten {at // 10}", [start + at for start in (0, 10, 20, 30) for at in (0, 1, 2)])
+    draw_and_rate(run, row, lambda at: f"three {at % 3}", range(15))
 
 
-def test_the_strata_are_those_of_the_draw_that_has_most(run: Run, correctness: MetricDefinition) -> None:
-    by_tens_and_threes(run, correctness)
+def test_strata_are_those_of_the_larger_draw(run: Run, correctness: MetricDefinition) -> None:
+    draw_by_tens_and_thirds(run, correctness)
     pks = [answer.pk for answer in answer_rows(run)]
-    places = load_samples(run.answer_set_id, pks).inclusions(correctness.pk, [])
-    assert [places[pk].stratum for pk in pks] == [f"ten {at // 10}" for at in range(40)]
+    inclusions = load_samples(run.answer_set_id, pks).inclusions(correctness.pk, [])
+    assert [inclusions[pk].stratum for pk in pks] == [f"ten {at // 10}" for at in range(40)]
     # 3 of 10 by the one, 5 of 14 (0, 3, ... 39) or of 13 by the other: 1 - .7 x 9/14 and 1 - .7 x 8/13
-    assert [places[pk].probability for pk in pks[:2]] == pytest.approx([0.55, 1 - 0.7 * 8 / 13])
-    assert [at for at, pk in enumerate(pks) if places[pk].sampled] == [*range(15), 20, 21, 22, 30, 31, 32]
+    assert [inclusions[pk].probability for pk in pks[:2]] == pytest.approx([0.55, 1 - 0.7 * 8 / 13])
+    assert [at for at, pk in enumerate(pks) if inclusions[pk].sampled] == [*range(15), 20, 21, 22, 30, 31, 32]
 
 
-def test_a_corrected_score_asks_for_no_ratings_in_crossings_of_strata(run: Run, correctness: MetricDefinition) -> None:
-    by_tens_and_threes(run, correctness)
+def test_corrected_score_needs_no_ratings_in_crossed_strata(run: Run, correctness: MetricDefinition) -> None:
+    draw_by_tens_and_thirds(run, correctness)
     # each crossing of the third ten with a third holds one rated answer; a stratum takes two
     corrected = correction_sheet(load_inputs(run)).estimates["correctness"].corrected
     assert not isinstance(corrected, Withheld), corrected
@@ -79,67 +79,63 @@ def test_a_corrected_score_asks_for_no_ratings_in_crossings_of_strata(run: Run, 
     assert corrected.value == pytest.approx(3.0)
 
 
-def test_answers_of_a_sample_made_elsewhere_stay_a_stratum_of_their_own(
-    run: Run, correctness: MetricDefinition
-) -> None:
-    drawn(run, correctness, lambda at: "all", range(20))
+def test_imported_sample_is_a_stratum_of_its_own(run: Run, correctness: MetricDefinition) -> None:
+    draw_and_rate(run, correctness, lambda at: "all", range(20))
     answers = answer_rows(run)
     imported_rating(answers[30], correctness, "elsewhere", 4, probability=0.25)
-    found = load_inputs(run)
-    places = load_samples(run.answer_set_id, [one.pk for one in answers]).inclusions(
-        correctness.pk, found.evidence.ratings
+    inputs = load_inputs(run)
+    inclusions = load_samples(run.answer_set_id, [row.pk for row in answers]).inclusions(
+        correctness.pk, inputs.evidence.ratings
     )
     # nobody knows with which probability the other sample would have taken the others
-    assert places[answers[30].pk].stratum == "all & import"
-    assert places[answers[30].pk].probability == pytest.approx(1 - 0.5 * 0.75)
-    assert {places[one.pk].stratum for one in answers if one != answers[30]} == {"all"}
+    assert inclusions[answers[30].pk].stratum == "all & import"
+    assert inclusions[answers[30].pk].probability == pytest.approx(1 - 0.5 * 0.75)
+    assert {inclusions[row.pk].stratum for row in answers if row != answers[30]} == {"all"}
 
 
-def test_beside_a_draw_of_ours_a_sample_made_elsewhere_is_taken_for_no_sample_of_all(
-    run: Run, correctness: MetricDefinition
-) -> None:
-    """Ten with probability .25 would stand for all 40, but nobody knows how probable the others were there."""
-    drawn(run, correctness, lambda at: "all", range(20))
+def test_imported_sample_next_to_a_draw_is_no_sample_of_all_answers(run: Run, correctness: MetricDefinition) -> None:
+    """Ten with probability .25 would stand for all 40, but the probabilities of the others there are unknown."""
+    draw_and_rate(run, correctness, lambda at: "all", range(20))
     answers = answer_rows(run)
     for answer in answers[30:]:
         imported_rating(answer, correctness, "elsewhere", 4, probability=0.25)
-    found = load_inputs(run)
-    places = load_samples(run.answer_set_id, [one.pk for one in answers]).inclusions(
-        correctness.pk, found.evidence.ratings
+    inputs = load_inputs(run)
+    inclusions = load_samples(run.answer_set_id, [row.pk for row in answers]).inclusions(
+        correctness.pk, inputs.evidence.ratings
     )
-    assert [places[one.pk].stratum for one in answers] == ["all"] * 30 + ["all & import"] * 10
+    assert [inclusions[row.pk].stratum for row in answers] == ["all"] * 30 + ["all & import"] * 10
 
 
-def test_a_later_queue_takes_nothing_away_before_it_tells_of_every_stratum(
-    run: Run, correctness: MetricDefinition
-) -> None:
+def test_later_queue_counts_only_once_every_stratum_has_ratings(run: Run, correctness: MetricDefinition) -> None:
     """30 of 40 rated, all one level below the judge; then a draw after looking takes them as certain, and two of four
     and one of six of the others."""
-    drawn(run, correctness, lambda _at: "all", range(30))
-    other = queue_for(run, [correctness], [make_user()])  # a queue of before that nobody has begun takes nothing either
-    draw_into(other, run, [("half", 0.05, at in (0, 20)) for at in range(40)])
-    person = make_user()
-    queue = queue_for(run, [correctness], [person])
+    draw_and_rate(run, correctness, lambda _at: "all", range(30))
+    earlier_queue = queue_for(
+        run, [correctness], [make_user()]
+    )  # a queue of before that nobody has begun takes nothing either
+    draw_into(earlier_queue, run, [("half", 0.05, at in (0, 20)) for at in range(40)])
+    reviewer = make_user()
+    queue = queue_for(run, [correctness], [reviewer])
 
     def corrected() -> Figure:
         return correction_sheet(load_inputs(run)).estimates["correctness"].corrected
 
-    before = corrected()
-    assert before.value == pytest.approx(3.0)
+    initial_figure = corrected()
+    assert initial_figure.value == pytest.approx(3.0)
     strata = ["certain"] * 30 + ["low"] * 4 + ["high"] * 6
-    taken = [*range(30), 30, 31, 34]
+    positions = [*range(30), 30, 31, 34]
     rates = {"certain": 1.0, "low": 2 / 4, "high": 1 / 6}
     draw_into(
-        queue, run, [(name, rates[name], at in taken) for at, name in enumerate(strata)], planned_after_looking=True
+        queue, run, [(name, rates[name], at in positions) for at, name in enumerate(strata)], planned_after_looking=True
     )
     answers = answer_rows(run)
-    assert corrected() == before
+    assert corrected() == initial_figure
     for at in (30, 34):  # one of the two in the first stratum is still waiting
-        rate(assignment_of(queue, answers[at], person, run), correctness, JUDGED[at] - 1)
-        assert corrected() == before
+        rate(assignment_of(queue, answers[at], reviewer, run), correctness, JUDGED[at] - 1)
+        assert corrected() == initial_figure
     assert load_samples(run.answer_set_id, []).unserved_answers(correctness.pk, load_inputs(run).evidence.ratings) == {
         answers[31].pk
     }
-    rate(assignment_of(queue, answers[31], person, run), correctness, JUDGED[31] - 1)
+    rate(assignment_of(queue, answers[31], reviewer, run), correctness, JUDGED[31] - 1)
     # Now the later draw stands alone, with one label in a stratum of six.
     assert corrected().withheld == "stratum_too_few_labels"

@@ -1,4 +1,4 @@
-"""What runs say first: the sentences of every kind of run, written down; the same on page, in files and in print."""
+"""Verdict sentences for every kind of run, which are equal on the page, in files and in print."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.review.builders import (
     run_over,
     score_all,
 )
-from tests.review.sampled import OTHERS
+from tests.review.sampled import OTHER_SCORES
 
 pytestmark = pytest.mark.django_db
 JUDGED = ("correctness", "faithfulness", "completeness")
@@ -47,23 +47,23 @@ LEVELS = list(islice(cycle([1, 2, 3, 4, 5]), ANSWERS))
 def judged_run(state: str = Run.State.COMPLETED) -> Run:
     """Sixty answers; the judge gives 1, 2, 3, 4, 5 in turn on all three criteria, and every rule is met."""
     run = run_over(answers_to(["a"] * ANSWERS), state=state)
-    rules = {name: [1.0] * ANSWERS for name in OTHERS if name not in JUDGED}
+    rules = {name: [1.0] * ANSWERS for name in OTHER_SCORES if name not in JUDGED}
     score_all(run, dict.fromkeys(JUDGED, LEVELS) | rules)
     return run
 
 
-def rated(run: Run, *experts: Sequence[float], answers: int = ANSWERS) -> Run:
-    """A census in which the n-th expert gives the n-th list on all three criteria, so far of the first ``answers``."""
-    people = [make_user() for _ in experts]
+def rate_by_experts(run: Run, *experts: Sequence[float], answers: int = ANSWERS) -> Run:
+    """Rate the first ``answers`` answers of a census: the n-th expert gives the n-th list on all three criteria."""
+    reviewers = [make_user() for _ in experts]
     rows = [metric(name) for name in JUDGED]
-    queue = queue_for(run, rows, people)
+    queue = queue_for(run, rows, reviewers)
     draw_into(queue, run, [("all", 1.0, True)] * ANSWERS)
-    given = {person: values[:answers] for person, values in zip(people, experts, strict=True)}
-    rate_each(queue, rows, answer_rows(run)[:answers], given)
+    ratings = {reviewer: values[:answers] for reviewer, values in zip(reviewers, experts, strict=True)}
+    rate_each(queue, rows, answer_rows(run)[:answers], ratings)
     return run
 
 
-def said(run: Run) -> tuple[str, ...]:
+def verdict_sentences(run: Run) -> tuple[str, ...]:
     basis = load_inputs(run)
     return verdict_of(replace(build_report(basis), next_review=next_review_json(basis))).sentences
 
@@ -73,7 +73,7 @@ KIND, HARSH = [list(islice(cycle(levels), ANSWERS)) for levels in ([5, 5, 4, 5, 
 
 def test_a_good_judge() -> None:
     # experts and judge say the same of every answer: kappa 1; overall .4 of the rules + .6 x 3 / 5 = .76
-    assert said(rated(judged_run(), LEVELS, LEVELS)) == (
+    assert verdict_sentences(rate_by_experts(judged_run(), LEVELS, LEVELS)) == (
         "The judge can be trusted for Correctness, Faithfulness, Completeness: experts with each other 1.00, judge "
         "with experts 1.00 (0 = chance, 1 = perfect).",
         "Score to report: 0.76. Experts have rated every answer. On questions like these: 0.71–0.80.",
@@ -84,7 +84,7 @@ def test_a_good_judge() -> None:
 def test_a_bad_judge() -> None:
     # experts give 5 5 4 5 5 whatever the judge gives: both columns of products of deviations sum to 0, kappa 0;
     # overall .4 + .6 x 4.8 / 5 = .976
-    assert said(rated(judged_run(), KIND, KIND)) == (
+    assert verdict_sentences(rate_by_experts(judged_run(), KIND, KIND)) == (
         "Do not rely on the judge for Correctness, Faithfulness, Completeness: on average the judge is too strict by "
         "1.80 on a scale of 1 to 5 (agreement 0.00; 0 = chance, 1 = perfect).",
         "Score to report: 0.98. Experts have rated every answer. On questions like these: 0.96–0.99.",
@@ -93,7 +93,7 @@ def test_a_bad_judge() -> None:
 
 
 def test_no_ratings() -> None:
-    assert said(judged_run()) == (
+    assert verdict_sentences(judged_run()) == (
         "Not known yet whether the judge can be trusted: no expert has rated an answer.",
         "No score to report yet: 0.76 is the judge's score alone.",
         "Review 20 answers, about 35 min, for an interval of about 0.05 either way for this run.",
@@ -101,7 +101,7 @@ def test_no_ratings() -> None:
 
 
 def test_few_ratings() -> None:
-    assert said(rated(judged_run(), LEVELS, answers=12)) == (
+    assert verdict_sentences(rate_by_experts(judged_run(), LEVELS, answers=12)) == (
         "Cannot tell yet whether to trust the judge for Correctness, Faithfulness, Completeness: about 8 more ratings "
         "needed (12 so far).",
         "No score to report yet: 0.76 still relies on the judge for unrated answers.",
@@ -113,7 +113,7 @@ def test_few_ratings() -> None:
 def test_disagreeing_experts() -> None:
     # quadratic kappa 1 - E(d squared) / (both variances + the squared difference of means):
     # d = 4 3 3 4 3, E = 11.8; variances .16 and .24, means 4.8 and 1.4: 1 - 11.8 / (.4 + 11.56) = .013
-    assert said(rated(judged_run(), KIND, HARSH)) == (
+    assert verdict_sentences(rate_by_experts(judged_run(), KIND, HARSH)) == (
         "Cannot tell for Correctness, Faithfulness, Completeness: experts agree with each other only 0.01 "
         "(0 = chance, 1 = perfect), so there is no standard to compare the judge with.",
         "No score to report yet: 0.77 rests on experts who disagree with each other on Correctness, Faithfulness, "
@@ -126,7 +126,7 @@ def test_an_incomplete_run() -> None:
     run = judged_run(Run.State.INCOMPLETE)
     Run.objects.filter(pk=run.pk).update(reason="correctness: 3/6")
     run.refresh_from_db()
-    assert said(run) == (
+    assert verdict_sentences(run) == (
         "Not known yet whether the judge can be trusted: no expert has rated an answer.",
         "No score to report. Too many values are missing: Correctness for 3 of 6 answers.",
         "Retry what failed.",
@@ -139,20 +139,20 @@ def test_a_run_without_a_judge() -> None:
         run,
         {"keyword_hit": [1.0] * ANSWERS, "keyword_coverage": [0.5] * ANSWERS, "negative_detection": [1.0] * ANSWERS},
     )
-    assert said(run) == (  # .2 x 1 + .1 x .5 + .1 x 1 = .35 of .4
+    assert verdict_sentences(run) == (  # .2 x 1 + .1 x .5 + .1 x 1 = .35 of .4
         "No judge scored these answers: rules computed the figures, so there is no judge to doubt.",
         "No overall score to report: rules alone give 0.87 for 40% of the profile's weight.",
         "Compare it with another run over the same questions.",
     )
 
 
-def figures(trust: Trust, **more: Any) -> MetricTrust:
-    known = {"statistic": "cohen_kappa_quadratic", "n": 60, "shared": 60, "value": 0.7, "low": 0.6, "high": 0.8}
-    return MetricTrust("m", Bilingual("M", "M"), JudgeTrust(trust, **known | more), Scale.parse("1..5"))
+def figures(trust: Trust, **overrides: Any) -> MetricTrust:
+    defaults = {"statistic": "cohen_kappa_quadratic", "n": 60, "shared": 60, "value": 0.7, "low": 0.6, "high": 0.8}
+    return MetricTrust("m", Bilingual("M", "M"), JudgeTrust(trust, **defaults | overrides), Scale.parse("1..5"))
 
 
 @pytest.mark.parametrize(
-    ("found", "missing"),
+    ("metric_trust", "missing"),
     [
         (figures(Trust.CANNOT_TELL, n=12, more=8), "8 more rated answers"),
         (
@@ -164,12 +164,12 @@ def figures(trust: Trust, **more: Any) -> MetricTrust:
         (figures(Trust.CARE, commonest=5.0, share=0.95), "more ratings of answers that the judge scored differently"),
     ],
 )
-def test_what_a_surer_verdict_takes(found: MetricTrust, missing: str) -> None:
-    assert found.missing == missing
+def test_missing_ratings_of_a_surer_verdict(metric_trust: MetricTrust, missing: str) -> None:
+    assert metric_trust.missing == missing
 
 
 @pytest.mark.parametrize(
-    ("found", "chip"),
+    ("metric_trust", "chip"),
     [
         (figures(Trust.CANNOT_TELL, more=38), "cannot tell yet: 38 more ratings"),
         (figures(Trust.CANNOT_TELL, reason="one_value_only"), "cannot tell yet"),
@@ -179,11 +179,11 @@ def test_what_a_surer_verdict_takes(found: MetricTrust, missing: str) -> None:
         (figures(Trust.BUILT_ON, n=0), "no unseen ratings"),
     ],
 )
-def test_a_chip_says_the_verdict_in_a_few_words(found: MetricTrust, chip: str) -> None:
-    assert found.chip == chip
+def test_chip_shortens_the_verdict(metric_trust: MetricTrust, chip: str) -> None:
+    assert metric_trust.chip == chip
 
 
-def test_metrics_with_one_verdict_share_a_sentence_and_the_worst_comes_first() -> None:
+def test_metrics_with_one_verdict_share_a_sentence_worst_first() -> None:
     metrics = [
         figures(Trust.YES, experts=0.9),
         figures(Trust.CARE, bias=0.8, lenient=True, value=0.5),
@@ -200,24 +200,24 @@ def test_metrics_with_one_verdict_share_a_sentence_and_the_worst_comes_first() -
     )
 
 
-def test_page_report_command_and_rest_say_the_same() -> None:
-    run = rated(judged_run(), KIND, KIND)
+def test_page_report_command_and_rest_have_one_verdict() -> None:
+    run = rate_by_experts(judged_run(), KIND, KIND)
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
-    judge, score, _next = said(run)
-    printed = StringIO()
-    call_command("results", str(run.pk), stdout=printed)
+    judge, score, _next = verdict_sentences(run)
+    output = StringIO()
+    call_command("results", str(run.pk), stdout=output)
     page = client.get(reverse("run", args=[run.pk])).content.decode()
-    told = json.loads(b"".join(client.get(reverse("run-report", args=[run.pk]), {"format": "json"})))
-    for text in (page, " ".join(printed.getvalue().split())):
+    report = json.loads(b"".join(client.get(reverse("run-report", args=[run.pk]), {"format": "json"})))
+    for text in (page, " ".join(output.getvalue().split())):
         assert judge in text
         assert score in text
-    assert told["verdict"]["judge"] == judge
-    assert told["verdict"]["metrics"]["correctness"]["trust"] == "no"
+    assert report["verdict"]["judge"] == judge
+    assert report["verdict"]["metrics"]["correctness"]["trust"] == "no"
 
 
 @pytest.mark.parametrize(
-    ("found", "says"),
+    ("metric_trust", "meaning"),
     [
         (figures(Trust.UNRATED, n=0), "No expert has rated an answer."),
         (figures(Trust.CANNOT_TELL, n=19, more=1), "Too few answers are rated to tell."),
@@ -251,7 +251,7 @@ def test_page_report_command_and_rest_say_the_same() -> None:
         ),
     ],
 )
-def test_each_row_says_in_words_what_its_figures_mean(found: MetricTrust, says: str) -> None:
-    assert found.meaning == says
+def test_meaning_explains_the_figures_of_a_row(metric_trust: MetricTrust, meaning: str) -> None:
+    assert metric_trust.meaning == meaning
     with override("ko"):
-        assert re.fullmatch(r"[가-힣 .,:]+", found.meaning)
+        assert re.fullmatch(r"[가-힣 .,:]+", metric_trust.meaning)

@@ -1,4 +1,4 @@
-"""Pages say what ratings are worth only where there are enough of them to know."""
+"""Pages state the worth of ratings only with enough ratings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from review.reports.figure_cards import label_efficiency_remarks
 
 
 @pytest.mark.parametrize(
-    ("labels", "effective", "said"),
+    ("labels", "effective", "remarks"),
     [
         (49, 90.0, []),
         (50, 90.4, ["50 expert ratings did the work of 90 random ones."]),
@@ -19,11 +19,11 @@ from review.reports.figure_cards import label_efficiency_remarks
         (60, None, []),
     ],
 )
-def test_worth_is_said_from_fifty_labels_on(labels: int, effective: float | None, said: list[str]) -> None:
+def test_worth_is_stated_from_fifty_labels_on(labels: int, effective: float | None, remarks: list[str]) -> None:
     figure = Figure(0.8, 0.7, 0.9, extra={"labels": labels, "effective_labels": effective})
     with override("en"):
-        assert label_efficiency_remarks(figure) == said
+        assert label_efficiency_remarks(figure) == remarks
 
 
-def test_without_a_corrected_score_nothing_is_said_of_labels() -> None:
+def test_worth_is_not_stated_without_a_corrected_score() -> None:
     assert label_efficiency_remarks(withheld("too_few_labels", labels=80, effective_labels=100.0)) == []

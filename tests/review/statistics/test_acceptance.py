@@ -1,4 +1,4 @@
-"""The rule by which a new version of a judge prompt takes the place of the active one; figures worked by hand."""
+"""Acceptance rule for a new version of a judge prompt, with hand-worked figures."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from review.statistics.acceptance import (
 )
 
 
-def compared(candidate: object, active: object, **more: object) -> LossComparison:
-    ours, theirs = np.asarray(candidate, dtype=np.float64), np.asarray(active, dtype=np.float64)
-    n = len(ours)
-    given: dict[str, object] = {
-        "best": theirs,
+def compare_losses(candidate: object, active: object, **overrides: object) -> LossComparison:
+    candidate_losses, active_losses = np.asarray(candidate, dtype=np.float64), np.asarray(active, dtype=np.float64)
+    n = len(candidate_losses)
+    defaults: dict[str, object] = {
+        "best": active_losses,
         "weights": np.ones(n),
         "groups": list(range(n)),
         "categories": ["all"] * n,
     }
-    return LossComparison(candidate=ours, active=theirs, **(given | more))  # type: ignore[arg-type]
+    return LossComparison(candidate=candidate_losses, active=active_losses, **(defaults | overrides))  # type: ignore[arg-type]
 
 
-def test_levels_of_looks_add_up_to_five_percent() -> None:
+def test_levels_of_tests_sum_to_five_percent() -> None:
     # 0.05/2, 0.05/6, 0.05/12: together 0.05 (1 - 1/4) = 0.0375, so that 0.0125 is left before look 4
     assert [significance_level(j) for j in (1, 2, 3)] == pytest.approx([0.025, 0.05 / 6, 0.05 / 12])
     assert remaining_error(1) == pytest.approx(0.05)
@@ -45,10 +45,10 @@ def test_levels_of_looks_add_up_to_five_percent() -> None:
 
 
 @given(st.integers(1, 500))
-def test_no_number_of_looks_spends_more_than_five_percent(looks: int) -> None:
-    spent = math.fsum(significance_level(j) for j in range(1, looks + 1))
-    assert spent == pytest.approx(0.05 - remaining_error(looks + 1))
-    assert spent < 0.05
+def test_no_number_of_tests_spends_more_than_five_percent(test_count: int) -> None:
+    total_level = math.fsum(significance_level(j) for j in range(1, test_count + 1))
+    assert total_level == pytest.approx(0.05 - remaining_error(test_count + 1))
+    assert total_level < 0.05
 
 
 def test_losses_are_squared_distances_to_the_unrounded_label() -> None:
@@ -56,115 +56,122 @@ def test_losses_are_squared_distances_to_the_unrounded_label() -> None:
     assert squared_losses([4, 1, None], [3.5, 3, 2], 16.0).tolist() == [0.25, 4.0, 16.0]
 
 
-def test_a_mean_loss_is_by_the_weights_of_the_draw() -> None:
-    assert compared([1.0, 4.0], [0.0, 0.0], weights=np.array([3.0, 1.0])).loss == 1.75
+def test_mean_loss_uses_the_draw_weights() -> None:
+    assert compare_losses([1.0, 4.0], [0.0, 0.0], weights=np.array([3.0, 1.0])).loss == 1.75
 
 
-def test_evidence_by_hand() -> None:
+def test_mean_difference_by_hand() -> None:
     # four answers alone: mean -0.5; deviations -.5 .5 -.5 .5, each a quarter: 4 (1/8)^2 = 1/16, times 4/3 = 1/12
-    found = mean_difference(np.array([-1.0, 0.0, -1.0, 0.0]), np.ones(4), np.arange(4))
-    assert float(found.mean) == -0.5
-    assert float(found.standard_error) == pytest.approx(math.sqrt(1 / 12))
-    assert (found.freedom, found.groups) == (pytest.approx(3.0), 4)
-    assert float(found.p_below) == pytest.approx(stats.ttest_1samp([-1, 0, -1, 0], 0, alternative="less").pvalue)
+    difference = mean_difference(np.array([-1.0, 0.0, -1.0, 0.0]), np.ones(4), np.arange(4))
+    assert float(difference.mean) == -0.5
+    assert float(difference.standard_error) == pytest.approx(math.sqrt(1 / 12))
+    assert (difference.freedom, difference.groups) == (pytest.approx(3.0), 4)
+    assert float(difference.p_below) == pytest.approx(stats.ttest_1samp([-1, 0, -1, 0], 0, alternative="less").pvalue)
 
 
 def test_groups_are_summed_and_weights_count() -> None:
     # groups {-1, 0} and {-1, 0}: their sums are alike, so nothing varies between them: the sign test of two groups
-    found = mean_difference(np.array([-1.0, 0.0, -1.0, 0.0]), np.ones(4), np.array([0, 0, 1, 1]))
-    assert float(found.standard_error) == 0.0
-    assert float(found.p_below) == 0.25
+    difference = mean_difference(np.array([-1.0, 0.0, -1.0, 0.0]), np.ones(4), np.array([0, 0, 1, 1]))
+    assert float(difference.standard_error) == 0.0
+    assert float(difference.p_below) == 0.25
     # weights 3 and 1: (3 (-1) + 1 (1)) / 4
     assert float(mean_difference(np.array([-1.0, 1.0]), np.array([3.0, 1.0]), np.arange(2)).mean) == -0.5
 
 
-def test_one_group_and_no_difference_prove_nothing() -> None:
+def test_one_group_or_no_difference_proves_nothing() -> None:
     assert float(mean_difference(np.array([-1.0, -2.0]), np.ones(2), np.zeros(2, dtype=int)).p_below) == 0.5
     assert float(mean_difference(np.zeros(40), np.ones(40), np.arange(40)).p_below) == 1.0
 
 
-def test_several_lives_at_once_are_those_one_by_one() -> None:
-    lives = np.random.default_rng(3).standard_normal((5, 40))
+def test_vectorised_differences_equal_separate_ones() -> None:
+    simulations = np.random.default_rng(3).standard_normal((5, 40))
     member, weights = np.arange(40) // 3, np.random.default_rng(4).uniform(1, 4, 40)
-    together = mean_difference(lives, weights, member).p_below
-    assert together == pytest.approx([float(mean_difference(one, weights, member).p_below) for one in lives])
+    p_values = mean_difference(simulations, weights, member).p_below
+    assert p_values == pytest.approx(
+        [float(mean_difference(simulation, weights, member).p_below) for simulation in simulations]
+    )
 
 
 def alternating(low: float, high: float, n: int = 120) -> list[float]:
     return [low if place % 2 else high for place in range(n)]
 
 
-def test_a_better_candidate_is_accepted_and_an_equal_one_is_not() -> None:
-    better = compared(alternating(0.0, 1.0), alternating(1.0, 1.0))
+def test_better_candidate_is_accepted_and_an_equal_one_is_not() -> None:
+    better = compare_losses(alternating(0.0, 1.0), alternating(1.0, 1.0))
     assert is_accepted({"correctness": better}, 1)
-    assert not is_accepted({"correctness": compared(alternating(1.0, 1.0), alternating(1.0, 1.0))}, 1)
+    assert not is_accepted({"correctness": compare_losses(alternating(1.0, 1.0), alternating(1.0, 1.0))}, 1)
     assert not is_accepted({}, 1)
 
 
-def test_later_looks_ask_for_more() -> None:
+def test_later_tests_need_stronger_evidence() -> None:
     # difference -1 on 8 of 120 answers, else 0: mean -1/15, p = 0.002 lies between the levels of looks 4 and 5
-    eight = compared([0.0 if place % 15 == 0 else 1.0 for place in range(120)], [1.0] * 120)
-    assert 0.05 / 30 < eight.p_better < 0.05 / 20
-    assert is_accepted({"correctness": eight}, 4)
-    assert not is_accepted({"correctness": eight}, 5)
+    comparison = compare_losses([0.0 if place % 15 == 0 else 1.0 for place in range(120)], [1.0] * 120)
+    assert 0.05 / 30 < comparison.p_better < 0.05 / 20
+    assert is_accepted({"correctness": comparison}, 4)
+    assert not is_accepted({"correctness": comparison}, 5)
 
 
-def test_one_metric_better_and_the_others_not_worse() -> None:
-    better, same = compared(alternating(0.0, 1.0), [1.0] * 120), compared(alternating(0.9, 1.1), alternating(0.9, 1.1))
-    worse = compared(alternating(2.0, 1.0), alternating(1.0, 1.0))
-    assert is_accepted({"correctness": better, "completeness": same}, 1)  # 10% of the loss is the margin
+def test_one_better_metric_suffices_if_the_others_are_not_worse() -> None:
+    better, equal = (
+        compare_losses(alternating(0.0, 1.0), [1.0] * 120),
+        compare_losses(alternating(0.9, 1.1), alternating(0.9, 1.1)),
+    )
+    worse = compare_losses(alternating(2.0, 1.0), alternating(1.0, 1.0))
+    assert is_accepted({"correctness": better, "completeness": equal}, 1)  # 10% of the loss is the margin
     assert not is_accepted({"correctness": better, "completeness": worse}, 1)
 
 
 def test_holm_shares_the_level_among_the_metrics() -> None:
     # 5 of 120: p = 0.012, below 0.025, and above 0.025 / 3
-    five = compared([0.0 if place % 24 == 0 else 1.0 for place in range(120)], [1.0] * 120)
-    same = compared(alternating(0.9, 1.1), alternating(0.9, 1.1))
-    assert 0.025 / 3 < five.p_better < 0.025
-    assert is_accepted({"a": five}, 1)
-    assert not is_accepted({"a": five, "b": same, "c": same}, 1)
+    better = compare_losses([0.0 if place % 24 == 0 else 1.0 for place in range(120)], [1.0] * 120)
+    equal = compare_losses(alternating(0.9, 1.1), alternating(0.9, 1.1))
+    assert 0.025 / 3 < better.p_better < 0.025
+    assert is_accepted({"a": better}, 1)
+    assert not is_accepted({"a": better, "b": equal, "c": equal}, 1)
 
 
-def test_not_worse_is_measured_from_the_best_version_ever_accepted() -> None:
-    ours = alternating(0.9, 1.1)
-    assert is_accepted({"a": compared(ours, ours)}, 1, Claim.NOT_WORSE)
-    crept = compared(ours, ours, best=np.asarray(alternating(0.8, 0.9)))  # 1 against 1.1 x 0.85 = 0.935
-    assert not is_accepted({"a": crept}, 1, Claim.NOT_WORSE)
+def test_not_worse_is_measured_from_the_best_accepted_version() -> None:
+    losses = alternating(0.9, 1.1)
+    assert is_accepted({"a": compare_losses(losses, losses)}, 1, Claim.NOT_WORSE)
+    worse_than_best = compare_losses(
+        losses, losses, best=np.asarray(alternating(0.8, 0.9))
+    )  # 1 against 1.1 x 0.85 = 0.935
+    assert not is_accepted({"a": worse_than_best}, 1, Claim.NOT_WORSE)
 
 
 def test_harm_in_a_category_is_a_veto() -> None:
     # better by 1 in 100 answers, worse by 1 or 0.8 in 20 of another category
     candidate, active = alternating(0.0, 0.2, 100) + alternating(1.0, 0.8, 20), [1.0] * 100 + [0.0] * 20
     names = ["plain"] * 100 + ["tables"] * 20
-    one = compared(candidate, active, categories=names)
-    assert one.p_better < 0.001
-    assert one.harmed_categories == ("tables",)
-    assert not is_accepted({"a": one}, 1)
-    few = compared(candidate[:-1], active[:-1], categories=names[:-1])  # 19 answers tell too little
-    assert few.harmed_categories == ()
-    assert is_accepted({"a": few}, 1)
+    comparison = compare_losses(candidate, active, categories=names)
+    assert comparison.p_better < 0.001
+    assert comparison.harmed_categories == ("tables",)
+    assert not is_accepted({"a": comparison}, 1)
+    small_category = compare_losses(candidate[:-1], active[:-1], categories=names[:-1])  # 19 answers tell too little
+    assert small_category.harmed_categories == ()
+    assert is_accepted({"a": small_category}, 1)
 
 
-def test_a_hold_out_that_is_too_small_says_what_is_missing() -> None:
-    lacks = holdout_shortage(f"q{place // 8}" for place in range(96))  # 12 groups of 8
-    assert lacks is not None
-    assert (lacks.groups, lacks.answers) == (18, 4)
+def test_too_small_holdout_reports_what_is_missing() -> None:
+    shortage = holdout_shortage(f"q{place // 8}" for place in range(96))  # 12 groups of 8
+    assert shortage is not None
+    assert (shortage.groups, shortage.answers) == (18, 4)
     assert holdout_shortage(range(100)) is None
 
 
-def test_a_forecast_foresees_what_the_test_finds() -> None:
+def test_forecast_predicts_the_test_result() -> None:
     random = np.random.default_rng(5)
     active = random.exponential(1.0, 180)
-    one = compared(np.maximum(0.0, active - 0.2 + 0.8 * random.standard_normal(180)), active)
-    ahead = forecast_test(one, 300, 1)
-    assert ahead is not None
-    error = float(mean_difference(one.candidate - one.active, one.weights, np.arange(180)).standard_error) * math.sqrt(
-        180 / 300
-    )
+    comparison = compare_losses(np.maximum(0.0, active - 0.2 + 0.8 * random.standard_normal(180)), active)
+    forecast = forecast_test(comparison, 300, 1)
+    assert forecast is not None
+    error = float(
+        mean_difference(comparison.candidate - comparison.active, comparison.weights, np.arange(180)).standard_error
+    ) * math.sqrt(180 / 300)
     # t of 299 degrees at 0.975 and at 0.8: 1.968 + 0.843
-    assert ahead.detectable == pytest.approx((1.968 + 0.843) * error, rel=1e-3)
-    assert ahead.improvement == pytest.approx(float(active.mean() - one.candidate.mean()))
-    later = forecast_test(one, 300, 4)
-    assert later is not None
-    assert later.power < ahead.power
-    assert forecast_test(compared([1.0] * 9, [1.0] * 9), 300, 1) is None
+    assert forecast.detectable == pytest.approx((1.968 + 0.843) * error, rel=1e-3)
+    assert forecast.improvement == pytest.approx(float(active.mean() - comparison.candidate.mean()))
+    later_forecast = forecast_test(comparison, 300, 4)
+    assert later_forecast is not None
+    assert later_forecast.power < forecast.power
+    assert forecast_test(compare_losses([1.0] * 9, [1.0] * 9), 300, 1) is None

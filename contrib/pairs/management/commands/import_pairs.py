@@ -11,7 +11,7 @@ from evaluation.formats.reading import recode
 from evaluation.management.commands.import_questions import add_encoding_option
 from evaluation.management.site_command import SiteCommand
 from evaluation.runs.selectors import get_project
-from review.management.options import refusals
+from review.management.options import command_errors
 
 
 class Command(SiteCommand):
@@ -28,7 +28,7 @@ class Command(SiteCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         path = options["file"]
-        with refusals():
+        with command_errors():
             project = get_project(options["project"])
             data = recode(path.read_bytes(), options["encoding"], path.name)
             result = import_pairs(project, data, path.name, options["name"])

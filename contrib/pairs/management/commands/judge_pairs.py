@@ -12,7 +12,7 @@ from evaluation.judges.shipped import judge_row
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.explanations import explain_reason
 from evaluation.runs.progress import Spending
-from review.management.options import refusals
+from review.management.options import command_errors
 
 
 class Command(SiteCommand):
@@ -29,7 +29,7 @@ class Command(SiteCommand):
         """Compare all pairs without a value.
 
         :raises CommandError: if a person is needed, and on interrupt."""
-        with refusals():
+        with command_errors():
             pair_set = find_pair_set(options["comparison"])
             judge = judge_row(pair_set.project, options["judge"])
             console = Console(stderr=True)

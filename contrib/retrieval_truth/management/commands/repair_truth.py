@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from contrib.retrieval_truth.pooling import make_repair
 from evaluation.management.site_command import SiteCommand
-from review.management.options import find_reviewers, find_run, refusals
+from review.management.options import command_errors, find_reviewers, find_run
 
 
 class Command(SiteCommand):
@@ -26,7 +26,7 @@ class Command(SiteCommand):
         parser.add_argument("--seed", type=int, help="else by chance")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with refusals():
+        with command_errors():
             runs = [find_run(pk) for pk in options["run"]]
             names = ("name", "size", "k", "partly_counts", "first_relevant", "guideline", "seed")
             arguments = {name: options[name] for name in names}

@@ -1,4 +1,4 @@
-"""The embeddings client against real sockets: one call is one request, and every fault is an outcome."""
+"""The embeddings client against real sockets: one request per call, and every fault is an outcome."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ KEY = "sk-secret-0123456789"
 
 
 def embedder(server: JudgeServer, **options: Any) -> EndpointEmbedder:
-    given = {"base_url": server.base_url, "model": "e5", "key": KEY, "allowed_origins": [server.origin]}
-    return EndpointEmbedder(**{**given, "deadlines": QUICK, **options})
+    defaults = {"base_url": server.base_url, "model": "e5", "key": KEY, "allowed_origins": [server.origin]}
+    return EndpointEmbedder(**{**defaults, "deadlines": QUICK, **options})
 
 
-def asked(server: JudgeServer, *scripted: actions.Action, **options: Any) -> EmbeddingResult:
+def embed(server: JudgeServer, *scripted: actions.Action, **options: Any) -> EmbeddingResult:
     server.enqueue_embeddings(*scripted)
     with embedder(server, **options) as client:
         return client.embed(["하나", "two"])
 
 
-def test_it_may_be_opened_again_by_any_thread(judge_server: JudgeServer) -> None:
+def test_client_can_be_reopened_by_any_thread(judge_server: JudgeServer) -> None:
     client = embedder(judge_server)
 
-    def once(_: int) -> EmbeddingResult:
+    def embed_once(_: int) -> EmbeddingResult:
         with client:
             return client.embed(["one"])
 
-    assert once(0).outcome == "ok"
+    assert embed_once(0).outcome == "ok"
     with ThreadPoolExecutor(1) as pool:
-        assert [found.outcome for found in pool.map(once, range(2))] == ["ok", "ok"]
+        assert [result.outcome for result in pool.map(embed_once, range(2))] == ["ok", "ok"]
 
 
-def test_a_good_call_gives_a_vector_for_each_text(judge_server: JudgeServer) -> None:
+def test_successful_call_returns_a_vector_for_each_text(judge_server: JudgeServer) -> None:
     judge_server.vector_of = lambda text, model: [float(len(text)), float(len(model))]
-    made = asked(judge_server)
-    assert [vector.tolist() for vector in made.vectors] == [[2.0, 2.0], [3.0, 2.0]]
-    assert (made.outcome, made.http_status, made.model_returned, made.tokens_in) == (Outcome.OK, 200, "e5", 2)
+    result = embed(judge_server)
+    assert [vector.tolist() for vector in result.vectors] == [[2.0, 2.0], [3.0, 2.0]]
+    assert (result.outcome, result.http_status, result.model_returned, result.tokens_in) == (Outcome.OK, 200, "e5", 2)
     (request,) = judge_server.requests
     assert request.body == {"model": "e5", "input": ["하나", "two"], "encoding_format": "float"}
     assert request.headers["Authorization"] == f"Bearer {KEY}"
 
 
 def test_azure_embeds_by_the_deployment_of_the_model(judge_server: JudgeServer) -> None:
-    assert asked(judge_server, base_url=judge_server.origin, azure="2024-10-21").outcome is Outcome.OK
+    assert embed(judge_server, base_url=judge_server.origin, azure="2024-10-21").outcome is Outcome.OK
     (request,) = judge_server.requests
     assert request.path == "/openai/deployments/e5/embeddings"
     assert request.headers["api-key"] == KEY
@@ -71,39 +71,39 @@ def test_azure_embeds_by_the_deployment_of_the_model(judge_server: JudgeServer) 
         (actions.hang(), Outcome.TIMEOUT),
         (actions.drip(), Outcome.TIMEOUT),
         (actions.html(), Outcome.WRONG_CONTENT),
-        (actions.fitting(), Outcome.WRONG_CONTENT),  # a chat completion
+        (actions.valid_reply(), Outcome.WRONG_CONTENT),  # a chat completion
         (actions.disconnect(), Outcome.CONNECTION),
     ],
 )
-def test_a_fault_is_an_outcome(judge_server: JudgeServer, fault: actions.Action, outcome: Outcome) -> None:
-    made = asked(judge_server, fault)
-    assert (made.outcome, made.vectors) == (outcome, ())
+def test_fault_becomes_an_outcome(judge_server: JudgeServer, fault: actions.Action, outcome: Outcome) -> None:
+    result = embed(judge_server, fault)
+    assert (result.outcome, result.vectors) == (outcome, ())
     assert len(judge_server.requests) == 1
-    assert made.detail or made.raw  # whoever looks for the fault finds something
-    assert KEY not in f"{made.detail}{made.raw}"
+    assert result.detail or result.raw  # whoever looks for the fault finds something
+    assert KEY not in f"{result.detail}{result.raw}"
 
 
-def test_the_wait_that_a_server_asks_for_is_heard(judge_server: JudgeServer) -> None:
-    assert asked(judge_server, actions.status(429, retry_after="7")).retry_after == 7.0
+def test_retry_after_of_the_server_is_reported(judge_server: JudgeServer) -> None:
+    assert embed(judge_server, actions.status(429, retry_after="7")).retry_after == 7.0
 
 
-def test_an_endpoint_that_may_not_be_called_is_refused_before_anything_is_sent(judge_server: JudgeServer) -> None:
-    with pytest.raises(DomainError) as refused:
+def test_endpoint_with_disallowed_origin_is_refused_before_any_request(judge_server: JudgeServer) -> None:
+    with pytest.raises(DomainError) as error:
         embedder(judge_server, allowed_origins=["https://elsewhere.example"])
-    assert refused.value.code == "origin_not_allowed"
+    assert error.value.code == "origin_not_allowed"
     assert judge_server.requests == []
 
 
-def test_model_address_and_dimensions_make_the_space(judge_server: JudgeServer) -> None:
-    made = [embedder(judge_server), embedder(judge_server, model="e6"), embedder(judge_server, dimensions=64)]
-    assert len({one.space for one in made}) == 3
-    assert made[0].space == embedder(judge_server, key="another").space
-    assert dict(made[2].provenance) == {
+def test_vector_space_depends_on_model_address_and_dimensions(judge_server: JudgeServer) -> None:
+    embedders = [embedder(judge_server), embedder(judge_server, model="e6"), embedder(judge_server, dimensions=64)]
+    assert len({client.space for client in embedders}) == 3
+    assert embedders[0].space == embedder(judge_server, key="another").space
+    assert dict(embedders[2].provenance) == {
         "kind": "endpoint",
         "model": "e5",
         "origin": judge_server.origin,
         "dimensions": 64,
     }
-    for one in made:
-        with one:
+    for client in embedders:
+        with client:
             pass

@@ -28,12 +28,12 @@ def test_similarity_is_the_cosine_with_the_nearest_expected_answer() -> None:
     assert result.detail == {"cosine": pytest.approx(0.96), "reference": 1, "embeddings": MODEL}
 
 
-def test_a_cosine_below_0_is_0_and_the_raw_one_is_kept() -> None:
+def test_negative_cosine_scores_0_and_the_raw_cosine_is_stored() -> None:
     result = semantic_similarity(("answer", "against"), VECTORS, MODEL)
     assert (result.value, result.detail["cosine"]) == (0.0, pytest.approx(-1.0))
 
 
-def test_identical_texts_are_100_alike() -> None:
+def test_identical_texts_score_100() -> None:
     assert semantic_similarity(("answer", "answer"), VECTORS, MODEL).value == pytest.approx(100.0)
 
 
@@ -48,7 +48,7 @@ def test_an_empty_answer_is_0_without_a_call() -> None:
     assert (result.value, result.detail) == (0.0, {"empty": True})
 
 
-def test_relevance_is_the_mean_cosine_with_the_written_questions() -> None:
+def test_relevance_is_mean_cosine_with_generated_questions() -> None:
     # (24/25 + 3/5 + 1) / 3 = 2.56 / 3
     result = answer_relevance("answer", ("near", "far", "answer"), VECTORS, MODEL)
     assert result.value == pytest.approx(256 / 3)
@@ -60,13 +60,13 @@ def test_relevance_is_the_mean_cosine_with_the_written_questions() -> None:
     assert result.detail["embeddings"] == MODEL
 
 
-def test_the_mean_is_clipped_and_not_its_parts() -> None:
+def test_mean_cosine_is_clipped_after_averaging() -> None:
     # (24/25 - 1) / 2 = -0.02, shown as 0; with clipped parts it would be 48
     result = answer_relevance("answer", ("near", "against"), VECTORS, MODEL)
     assert (result.status, result.value) == (Status.SCORED, 0.0)
     assert result.detail["cosine"] == pytest.approx(-0.02)
 
 
-def test_relevance_to_no_question_is_refused() -> None:
+def test_relevance_without_questions_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
         answer_relevance("answer", (), VECTORS, MODEL)

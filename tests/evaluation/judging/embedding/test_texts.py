@@ -1,4 +1,4 @@
-"""How texts are told apart, and how many go into one call."""
+"""Hashes, language detection and batches of texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evaluation.judging.embedding.similarity import MAX_CHARACTERS, MAX_TEXTS, batches, is_korean, text_hash
 
 
-def test_a_text_and_its_decomposed_form_are_one() -> None:
+def test_text_hash_ignores_unicode_decomposition() -> None:
     text = "원금은 보장되지 않습니다"
     assert text_hash(text) == text_hash(unicodedata.normalize("NFD", text)) != text_hash(text + ".")
 
@@ -28,18 +28,18 @@ def test_a_text_and_its_decomposed_form_are_one() -> None:
         ("", False),
     ],
 )
-def test_korean_is_what_has_a_tenth_of_its_letters_in_hangul(text: str, korean: bool) -> None:
+def test_text_is_korean_if_a_tenth_of_its_letters_are_hangul(text: str, korean: bool) -> None:
     assert is_korean(text) is korean
 
 
 @given(st.lists(st.text(max_size=5), max_size=200))
-def test_every_text_goes_out_once_in_batches_of_at_most_64(texts: list[str]) -> None:
-    made = list(batches(texts))
-    assert [text for batch in made for text in batch] == list(dict.fromkeys(texts))
-    assert all(0 < len(batch) <= MAX_TEXTS for batch in made)
+def test_each_text_is_in_one_batch_of_at_most_64(texts: list[str]) -> None:
+    text_batches = list(batches(texts))
+    assert [text for batch in text_batches for text in batch] == list(dict.fromkeys(texts))
+    assert all(0 < len(batch) <= MAX_TEXTS for batch in text_batches)
 
 
-def test_long_texts_share_a_call_only_within_its_characters() -> None:
+def test_batches_respect_the_character_limit() -> None:
     half = MAX_CHARACTERS // 2
     texts = ["a" * half, "b" * half, "c", "d" * (MAX_CHARACTERS + 1), "e"]
     assert [[text[0] for text in batch] for batch in batches(texts)] == [["a", "b"], ["c"], ["d"], ["e"]]

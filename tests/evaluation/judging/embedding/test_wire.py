@@ -1,4 +1,4 @@
-"""A response is read with suspicion: exactly one finite vector for each text, all of one length, or wrong content."""
+"""Strict parsing of responses: one finite vector for each text, all of one length, or wrong content."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from evaluation.network.outcomes import Outcome
 JSON = "application/json; charset=utf-8"
 
 
-def body(*data: Any, **more: Any) -> bytes:
-    return json.dumps({"data": list(data), **more}).encode()
+def body(*data: Any, **fields: Any) -> bytes:
+    return json.dumps({"data": list(data), **fields}).encode()
 
 
 def item(index: int, *parts: float) -> dict[str, Any]:
@@ -32,10 +32,10 @@ def test_a_request_names_the_model_and_asks_for_numbers() -> None:
     assert request_body("e5", ["a"], 256)["dimensions"] == 256
 
 
-def test_vectors_come_in_the_order_of_the_texts_whatever_the_order_of_the_response() -> None:
-    read = read_embeddings(body(item(1, 0, 1), item(0, 1, 0), model="e5", usage={"prompt_tokens": 7}), JSON, 2)
-    assert (read.outcome, read.model_returned, read.tokens_in) == (Outcome.OK, "e5", 7)
-    assert [vector.tolist() for vector in read.vectors] == [[1.0, 0.0], [0.0, 1.0]]
+def test_vectors_follow_the_order_of_texts_not_of_the_response() -> None:
+    result = read_embeddings(body(item(1, 0, 1), item(0, 1, 0), model="e5", usage={"prompt_tokens": 7}), JSON, 2)
+    assert (result.outcome, result.model_returned, result.tokens_in) == (Outcome.OK, "e5", 7)
+    assert [vector.tolist() for vector in result.vectors] == [[1.0, 0.0], [0.0, 1.0]]
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_vectors_come_in_the_order_of_the_texts_whatever_the_order_of_the_respon
         b"[" * 100_000,
     ],
 )
-def test_anything_else_is_wrong_content_and_kept_as_an_excerpt(data: bytes) -> None:
-    read = read_embeddings(data, JSON, 2)
-    assert (read.outcome, read.vectors) == (Outcome.WRONG_CONTENT, ())
-    assert read.raw
+def test_invalid_response_is_wrong_content_with_an_excerpt(data: bytes) -> None:
+    result = read_embeddings(data, JSON, 2)
+    assert (result.outcome, result.vectors) == (Outcome.WRONG_CONTENT, ())
+    assert result.raw
 
 
-def test_a_page_that_is_no_json_is_not_read() -> None:
+def test_response_that_is_not_json_is_wrong_content() -> None:
     assert read_embeddings(body(item(0, 1)), "text/html", 1).outcome is Outcome.WRONG_CONTENT
 
 
@@ -74,12 +74,12 @@ TREES = st.recursive(
 
 
 @given(st.lists(TREES, max_size=3), TREES)
-def test_no_response_breaks_the_reader(data: list[Any], usage: Any) -> None:
-    read = read_embeddings(json.dumps({"data": data, "usage": usage}).encode(), JSON, 1)
-    assert (read.outcome is Outcome.OK) == (len(read.vectors) == 1)
+def test_reader_never_raises(data: list[Any], usage: Any) -> None:
+    result = read_embeddings(json.dumps({"data": data, "usage": usage}).encode(), JSON, 1)
+    assert (result.outcome is Outcome.OK) == (len(result.vectors) == 1)
 
 
-def test_a_vector_may_have_as_many_parts_as_allowed() -> None:
+def test_vector_may_have_up_to_max_dimensions() -> None:
     longest = [1.0] * MAX_DIMENSIONS
     assert read_embeddings(body(item(0, *longest)), JSON, 1).outcome is Outcome.OK
     assert read_embeddings(body(item(0, *longest, 1.0)), JSON, 1).outcome is Outcome.WRONG_CONTENT

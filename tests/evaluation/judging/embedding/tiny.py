@@ -17,7 +17,7 @@ LAYERS, HEADS, SIZE, INNER, LONGEST = 3, 2, 16, 32, 64
 
 
 def tiny_model(folder: Path, *, seed: int = 11, words: Iterable[str] = WORDS, prefix: str = "") -> Path:
-    """The folder with ``config.json``, ``model.safetensors`` and ``tokenizer.json`` of a model of three layers."""
+    """Create a folder with ``config.json``, ``model.safetensors`` and ``tokenizer.json`` of a model of three layers."""
     save_file = pytest.importorskip("safetensors.numpy", reason="the extra semantic is not installed").save_file
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = [*SPECIAL, *words]
@@ -47,31 +47,31 @@ def _config(size: int) -> dict[str, object]:
 
 def _tokenizer(folder: Path, vocabulary: list[str]) -> None:
     tokenizers = pytest.importorskip("tokenizers", reason="the extra semantic is not installed")
-    made = tokenizers.Tokenizer(
+    tokenizer = tokenizers.Tokenizer(
         tokenizers.models.WordPiece({word: i for i, word in enumerate(vocabulary)}, unk_token="[UNK]")
     )
-    made.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
-    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    made.decoder = tokenizers.decoders.WordPiece()
-    made.post_processor = tokenizers.processors.TemplateProcessing(
+    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = tokenizers.decoders.WordPiece()
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    made.save(str(folder / "tokenizer.json"))
+    tokenizer.save(str(folder / "tokenizer.json"))
     marks = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": LONGEST, **marks}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
 def _weights(size: int, seed: int) -> dict[str, np.ndarray]:
-    draw = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
 
     def matrix(*shape: int) -> np.ndarray:
-        return (draw.standard_normal(shape) * 0.3).astype(np.float32)
+        return (rng.standard_normal(shape) * 0.3).astype(np.float32)
 
     def norm(name: str) -> dict[str, np.ndarray]:
         return {f"{name}.weight": 1 + matrix(SIZE), f"{name}.bias": matrix(SIZE)}
 
-    made = {
+    weights = {
         "embeddings.word_embeddings.weight": matrix(size, SIZE),
         "embeddings.position_embeddings.weight": matrix(LONGEST, SIZE),
         "embeddings.token_type_embeddings.weight": matrix(2, SIZE),
@@ -89,6 +89,6 @@ def _weights(size: int, seed: int) -> dict[str, np.ndarray]:
     }
     for layer in (f"encoder.layer.{n}" for n in range(LAYERS)):
         for name, shape in shapes.items():
-            made |= {f"{layer}.{name}.weight": matrix(*shape), f"{layer}.{name}.bias": matrix(shape[0])}
-        made |= norm(f"{layer}.attention.output.LayerNorm") | norm(f"{layer}.output.LayerNorm")
-    return made
+            weights |= {f"{layer}.{name}.weight": matrix(*shape), f"{layer}.{name}.bias": matrix(shape[0])}
+        weights |= norm(f"{layer}.attention.output.LayerNorm") | norm(f"{layer}.output.LayerNorm")
+    return weights

@@ -1,4 +1,4 @@
-"""Replies written by the tests, and the cases they are about."""
+"""Scripted judge replies and the cases that they judge."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.samples import answer, case, question
 
 
-def said(**parts: Any) -> JudgeReply:
-    """A delivered reply with these members."""
+def make_reply(**parts: Any) -> JudgeReply:
+    """A delivered reply with the given JSON members."""
     return JudgeReply(Outcome.OK, raw=json.dumps(parts, ensure_ascii=False))
 
 
 def verdict(word: str, context: int = 0, quote: str = "", reason: str = "Because.") -> dict[str, Any]:
-    """One verdict on a claim or statement."""
+    """A verdict on a claim or statement."""
     return {"reason": reason, "verdict": word, "context": context, "quote": quote}
 
 
-def before(
+def make_case(
     family: str,
-    asked: QuestionSpec | None = None,
-    given: AnswerSpec | None = None,
+    question_spec: QuestionSpec | None = None,
+    answer_spec: AnswerSpec | None = None,
     *,
     language: str = "en",
     metrics: Sequence[str] = (),
     settings: RuleSettings | None = None,
 ) -> JudgeCase:
-    """All metrics of a family (or the named ones) before a judge."""
-    wanted = metrics or [spec.name for spec in family_named(family).produced_metrics]
-    return case(asked or question(), given or answer(), wanted, shipped_rubric(family, language), settings)
+    """A case with all metrics of a family, or with the named ones."""
+    metric_names = metrics or [spec.name for spec in family_named(family).produced_metrics]
+    return case(
+        question_spec or question(), answer_spec or answer(), metric_names, shipped_rubric(family, language), settings
+    )

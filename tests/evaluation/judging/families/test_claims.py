@@ -5,13 +5,13 @@ import pytest
 from evaluation.core.samples import Status
 from evaluation.judging.calls import JudgeReply
 from evaluation.network.outcomes import Outcome
-from tests.evaluation.judging.families.scripted import before, said, verdict
-from tests.evaluation.judging.samples import answer, talked
+from tests.evaluation.judging.families.scripted import make_case, make_reply, verdict
+from tests.evaluation.judging.samples import answer, run_dialog
 
 TEXT = "Leave lasts three years. It can be taken twice, and costs 50 euros. Ask the office."
 PASSAGES = ["Leave is three years at most.", "Leave may be taken twice. A fee of 20 euros is due."]
-CASE = before("claims", given=answer(TEXT, PASSAGES))
-FOUND = said(
+CASE = make_case("claims", answer_spec=answer(TEXT, PASSAGES))
+EXTRACTED = make_reply(
     claims=[
         {"claim": "Leave lasts three years.", "quote": "Leave lasts three years"},
         {"claim": "Leave can be taken twice.", "quote": "It can be taken TWICE"},
@@ -19,7 +19,7 @@ FOUND = said(
         {"claim": "Leave is granted by the dean.", "quote": "the dean grants it"},
     ]
 )
-CHECKED = said(
+VERIFIED = make_reply(
     claim_1=verdict("partial", 1, "three years at most"),
     claim_2=verdict("supported", 2, "Leave may be taken twice."),
     claim_3=verdict("contradicted", 2, "fee of 20 euros"),
@@ -27,8 +27,8 @@ CHECKED = said(
 )
 
 
-def test_the_figure_is_the_share_of_fully_supported_claims() -> None:
-    asks, results = talked(CASE, FOUND, CHECKED)
+def test_claim_support_is_the_share_of_fully_supported_claims() -> None:
+    requests, results = run_dialog(CASE, EXTRACTED, VERIFIED)
     result = results["claim_support"]
     # 2 of 4 supported; with the partial one counted half 2.5 of 4
     assert (result.value, result.detail["with_partial"]) == (0.5, 0.625)
@@ -37,34 +37,40 @@ def test_the_figure_is_the_share_of_fully_supported_claims() -> None:
         "partial": 1,
         "contradicted": 1,
     }
-    assert [ask.step for ask in asks] == ["extract", "verify"]
+    assert [request.step for request in requests] == ["extract", "verify"]
 
 
-def test_every_claim_is_a_finding_with_its_places_in_answer_and_passage() -> None:
-    _, results = talked(CASE, FOUND, CHECKED)
-    first, second, third, fourth = results["claim_support"].findings
-    assert (TEXT[first.start : first.end], first.approximate) == ("Leave lasts three years", False)
-    assert (TEXT[second.start : second.end], second.approximate) == ("It can be taken twice", False)  # case folded
+def test_each_claim_is_a_finding_with_spans_in_answer_and_passage() -> None:
+    _, results = run_dialog(CASE, EXTRACTED, VERIFIED)
+    partial, supported, contradicted, unlocated = results["claim_support"].findings
+    assert (TEXT[partial.start : partial.end], partial.approximate) == ("Leave lasts three years", False)
+    assert (TEXT[supported.start : supported.end], supported.approximate) == (
+        "It can be taken twice",
+        False,
+    )  # case folded
     # "taking leave costs 50 euros" stands nowhere: of its words leave, costs, 50, euros (taking is another word)
     # the second sentence holds 50, euros and costs
-    assert (TEXT[third.start : third.end], third.approximate) == ("It can be taken twice, and costs 50 euros.", True)
-    assert (fourth.start, fourth.end, fourth.context) == (None, None, None)
-    assert (second.context, second.quote) == (1, "Leave may be taken twice.")
-    assert PASSAGES[1][third.quote_start : third.quote_end] == "fee of 20 euros"
-    assert PASSAGES[0][first.quote_start : first.quote_end] == "three years at most"
+    assert (TEXT[contradicted.start : contradicted.end], contradicted.approximate) == (
+        "It can be taken twice, and costs 50 euros.",
+        True,
+    )
+    assert (unlocated.start, unlocated.end, unlocated.context) == (None, None, None)
+    assert (supported.context, supported.quote) == (1, "Leave may be taken twice.")
+    assert PASSAGES[1][contradicted.quote_start : contradicted.quote_end] == "fee of 20 euros"
+    assert PASSAGES[0][partial.quote_start : partial.quote_end] == "three years at most"
 
 
-def test_the_passages_are_not_shown_while_claims_are_sought_nor_the_answer_while_they_are_checked() -> None:
-    asks, _ = talked(CASE, FOUND, CHECKED)
-    assert list(asks[0].blocks) == ["question", "answer"]
-    assert list(asks[1].blocks) == ["question", "claims", "contexts"]
-    assert asks[1].blocks["contexts"][1] == {"number": 2, "text": PASSAGES[1]}
+def test_extraction_hides_passages_and_verification_hides_the_answer() -> None:
+    requests, _ = run_dialog(CASE, EXTRACTED, VERIFIED)
+    assert list(requests[0].blocks) == ["question", "answer"]
+    assert list(requests[1].blocks) == ["question", "claims", "contexts"]
+    assert requests[1].blocks["contexts"][1] == {"number": 2, "text": PASSAGES[1]}
 
 
-def test_without_claims_there_is_nothing_to_support() -> None:
-    asks, results = talked(CASE, said(claims=[]))
+def test_answer_without_claims_is_not_applicable() -> None:
+    requests, results = run_dialog(CASE, make_reply(claims=[]))
     assert (results["claim_support"].status, results["claim_support"].reason) == (Status.NOT_APPLICABLE, "no_claims")
-    assert len(asks) == 1
+    assert len(requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -75,55 +81,55 @@ def test_without_claims_there_is_nothing_to_support() -> None:
         ("Certainly, with pleasure.", "no_claims"),
     ],
 )
-def test_the_rule_tells_an_admission_from_an_answer_that_only_the_judge_found_empty(text: str, reason: str) -> None:
-    _, results = talked(before("claims", given=answer(text, PASSAGES)), said(claims=[]))
+def test_admission_of_ignorance_is_distinguished_from_no_claims(text: str, reason: str) -> None:
+    _, results = run_dialog(make_case("claims", answer_spec=answer(text, PASSAGES)), make_reply(claims=[]))
     assert results["claim_support"].reason == reason
 
 
-def test_where_nothing_was_retrieved_no_claim_is_supported_and_nobody_is_asked() -> None:
-    asks, results = talked(before("claims", given=answer(TEXT, [])), FOUND)
+def test_claims_are_unsupported_without_a_call_if_nothing_was_retrieved() -> None:
+    requests, results = run_dialog(make_case("claims", answer_spec=answer(TEXT, [])), EXTRACTED)
     assert results["claim_support"].value == 0.0
     assert {finding.verdict for finding in results["claim_support"].findings} == {"unsupported"}
-    assert len(asks) == 1
+    assert len(requests) == 1
 
 
 def test_many_claims_are_checked_in_batches_of_25() -> None:
-    many = said(claims=[{"claim": f"Fact {n}.", "quote": ""} for n in range(1, 27)])
-    first = said(**{f"claim_{n}": verdict("supported", 1) for n in range(1, 26)})
-    asks, results = talked(CASE, many, first, said(claim_26=verdict("unsupported")))
-    assert len(asks) == 3
+    extracted = make_reply(claims=[{"claim": f"Fact {n}.", "quote": ""} for n in range(1, 27)])
+    first_batch = make_reply(**{f"claim_{n}": verdict("supported", 1) for n in range(1, 26)})
+    requests, results = run_dialog(CASE, extracted, first_batch, make_reply(claim_26=verdict("unsupported")))
+    assert len(requests) == 3
     assert results["claim_support"].value == pytest.approx(25 / 26)
 
 
 @pytest.mark.parametrize(
     "reply",
     [
-        said(claim_1=verdict("supported"), claim_2=verdict("supported"), claim_3=verdict("supported")),
-        said(**{f"claim_{n}": verdict("maybe") for n in range(1, 5)}),
-        said(**{f"claim_{n}": verdict("supported", 3) for n in range(1, 5)}),  # there is no third passage
-        said(**{f"claim_{n}": verdict("supported", True) for n in range(1, 5)}),
-        said(**{f"claim_{n}": verdict("supported") for n in range(1, 6)}),  # nor a fifth claim
-        said(claims=[]),
+        make_reply(claim_1=verdict("supported"), claim_2=verdict("supported"), claim_3=verdict("supported")),
+        make_reply(**{f"claim_{n}": verdict("maybe") for n in range(1, 5)}),
+        make_reply(**{f"claim_{n}": verdict("supported", 3) for n in range(1, 5)}),  # there is no third passage
+        make_reply(**{f"claim_{n}": verdict("supported", True) for n in range(1, 5)}),
+        make_reply(**{f"claim_{n}": verdict("supported") for n in range(1, 6)}),  # nor a fifth claim
+        make_reply(claims=[]),
     ],
 )
-def test_a_check_that_is_not_whole_fails_the_figure(reply: JudgeReply) -> None:
-    _, results = talked(CASE, FOUND, reply)
+def test_incomplete_verification_fails_the_metric(reply: JudgeReply) -> None:
+    _, results = run_dialog(CASE, EXTRACTED, reply)
     assert (results["claim_support"].status, results["claim_support"].reason) == (Status.FAILED, "parse")
 
 
 @pytest.mark.parametrize("at", [0, 1])
-def test_a_call_that_fails_fails_the_figure_with_its_reason(at: int) -> None:
-    replies = [*[FOUND, CHECKED][:at], JudgeReply(Outcome.TIMEOUT)]
-    _, results = talked(CASE, *replies)
+def test_failed_call_fails_the_metric_with_its_reason(at: int) -> None:
+    replies = [*[EXTRACTED, VERIFIED][:at], JudgeReply(Outcome.TIMEOUT)]
+    _, results = run_dialog(CASE, *replies)
     assert (results["claim_support"].status, results["claim_support"].reason) == (Status.FAILED, "timeout")
 
 
-def test_equal_claims_stand_one_after_the_other() -> None:
+def test_equal_claims_get_consecutive_spans() -> None:
     text = "It is free. Ask. It is free. It is free."
-    again = {"claim": "It is free.", "quote": "It is free."}
-    case = before("claims", given=answer(text, PASSAGES))
-    _, results = talked(
-        case, said(claims=[again] * 4), said(**{f"claim_{i}": verdict("supported") for i in range(1, 5)})
+    claim = {"claim": "It is free.", "quote": "It is free."}
+    case = make_case("claims", answer_spec=answer(text, PASSAGES))
+    _, results = run_dialog(
+        case, make_reply(claims=[claim] * 4), make_reply(**{f"claim_{i}": verdict("supported") for i in range(1, 5)})
     )
     # the fourth has no place left behind the third, and takes the first again
     assert [part.start for part in results["claim_support"].findings] == [0, 17, 29, 0]

@@ -39,12 +39,15 @@ def test_a_judges_parameters_cannot_replace_model_messages_or_streaming() -> Non
 
 
 @pytest.mark.parametrize(
-    ("rung", "response_format"), [(ResponseFormat.JSON_OBJECT, {"type": "json_object"}), (ResponseFormat.TEXT, None)]
+    ("supported_format", "expected_format"),
+    [(ResponseFormat.JSON_OBJECT, {"type": "json_object"}), (ResponseFormat.TEXT, None)],
 )
-def test_on_lower_rungs_the_schema_stands_at_the_end_of_the_prompt(rung: ResponseFormat, response_format: Any) -> None:
-    request = replace(call(), response_format=rung)
+def test_without_schema_support_the_schema_ends_the_prompt(
+    supported_format: ResponseFormat, expected_format: Any
+) -> None:
+    request = replace(call(), response_format=supported_format)
     body = request_body(request)
-    assert body.get("response_format") == response_format
+    assert body.get("response_format") == expected_format
     assert (
         json.loads(body["messages"][-1]["content"].rpartition("JSON schema: ")[2])
         == scores_request(EN, EN.names, {}).schema
@@ -80,7 +83,7 @@ def test_on_lower_rungs_the_schema_stands_at_the_end_of_the_prompt(rung: Respons
         (b"\xff\xfe\x00", Outcome.WRONG_CONTENT),
     ],
 )
-def test_a_response_with_status_200_is_read_with_suspicion(body: bytes, outcome: Outcome) -> None:
+def test_response_with_status_200_is_validated(body: bytes, outcome: Outcome) -> None:
     assert read_completion(body, JSON).outcome is outcome
 
 
@@ -89,7 +92,7 @@ def test_json_is_read_under_any_content_type(kind: str) -> None:
     assert read_completion(completion(), kind).outcome is Outcome.OK
 
 
-def test_what_is_no_json_names_its_content_type() -> None:
+def test_response_that_is_not_json_names_its_content_type() -> None:
     assert quote_server_message(read_completion(b"<html>\nhello", "text/html")) == "HTTP 200 text/html: <html>"
     assert quote_server_message(read_completion(completion(None), JSON)) == "HTTP 200: empty text"
     assert quote_server_message(read_completion(completion("{}", "tired"), JSON)) == "HTTP 200 finish_reason tired: {}"
@@ -97,14 +100,14 @@ def test_what_is_no_json_names_its_content_type() -> None:
     assert quote_server_message(read_error(400, refused)) == "HTTP 400 unsupported_value: No temperature."
 
 
-def test_content_and_arguments_of_another_type_are_the_text_they_stand_for() -> None:
+def test_content_and_arguments_may_be_objects_instead_of_text() -> None:
     verdict = {"correctness": {"reason": "r", "score": 4}}
     function = {"name": "answer_quality", "arguments": verdict}
-    called = {"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": [{"function": function}]}}]}
-    for body in (completion(verdict), json.dumps(called).encode()):
+    tool_call = {"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": [{"function": function}]}}]}
+    for body in (completion(verdict), json.dumps(tool_call).encode()):
         assert json.loads(read_completion(body, JSON).raw) == verdict
-    twice = completion("@").replace(b'"@"', b'{"correctness": 1, "correctness": 5}')
-    assert read_completion(twice, JSON).outcome is Outcome.WRONG_CONTENT
+    duplicate_keys = completion("@").replace(b'"@"', b'{"correctness": 1, "correctness": 5}')
+    assert read_completion(duplicate_keys, JSON).outcome is Outcome.WRONG_CONTENT
 
 
 @pytest.mark.parametrize(
@@ -131,9 +134,7 @@ def test_content_and_arguments_of_another_type_are_the_text_they_stand_for() -> 
         ([], (None, None, None, None)),
     ],
 )
-def test_token_counts_are_taken_where_they_can_be_true_and_unknown_otherwise(
-    usage: Any, counts: tuple[Any, ...]
-) -> None:
+def test_token_counts_are_unknown_if_inconsistent(usage: Any, counts: tuple[Any, ...]) -> None:
     reply = read_completion(completion(usage=usage), JSON)
     assert (reply.tokens_in, reply.tokens_out, reply.tokens_cached, reply.tokens_reasoning) == counts
 
@@ -158,11 +159,11 @@ def test_token_counts_are_taken_where_they_can_be_true_and_unknown_otherwise(
         (529, "", Outcome.OVERLOADED),
     ],
 )
-def test_an_error_response_says_what_kind_of_error_it_is(status: int, code: str, outcome: Outcome) -> None:
+def test_error_response_maps_to_its_outcome(status: int, code: str, outcome: Outcome) -> None:
     assert read_error(status, json.dumps({"error": {"code": code}}).encode()).outcome is outcome
 
 
-def test_an_error_page_is_kept_in_part_and_read_by_its_status() -> None:
+def test_error_page_is_truncated_and_classified_by_status() -> None:
     reply = read_error(502, b"<html>" + b"x" * 10_000 + b"\0")
     assert reply.outcome is Outcome.SERVER_ERROR
     assert len(reply.raw) == 4_000

@@ -1,4 +1,4 @@
-"""Small tables and pairs for hand-worked tests."""
+"""Small confusion matrices and pairs for hand-worked tests."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from review.statistics.agreement.layout import Confusion, Pairs
 
 
 def table(cells: Sequence[Sequence[float]], values: Sequence[float] | None = None) -> Confusion:
-    """A confusion matrix, experts in rows; values 0, 1, 2, ... unless given."""
+    """Confusion matrix with experts in rows; values 0, 1, 2, ... by default."""
     return Confusion(np.array(cells, dtype=float), np.array(values or range(len(cells)), dtype=float))
 
 
 def pairs(judge: Sequence[float], expert: Sequence[float], weight: Sequence[float] | None = None) -> Pairs:
-    """Pairs of values, each of weight 1 unless given."""
+    """Pairs of values, each of weight 1 by default."""
     return Pairs(
         np.array(judge, dtype=float),
         np.array(expert, dtype=float),

@@ -1,4 +1,4 @@
-"""The best constant guess."""
+"""Best constant guess."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from review.statistics.agreement.pair import best_constant_guess
 LEVELS = Scale.parse("1..5")
 
 
-def test_the_commonest_level_wins_after_rounding() -> None:
+def test_most_common_level_wins_after_rounding() -> None:
     # rounded 5, 4, 5, 2: 5 is right twice
-    found = best_constant_guess([4.5, 4, 5, 2], LEVELS)
+    guess = best_constant_guess([4.5, 4, 5, 2], LEVELS)
 
-    assert found is not None
-    assert (found.value, found.agreement.statistics["exact"].value) == (5.0, 0.5)
-    assert found.agreement.statistics["pearson"].reason == "judge_constant"
+    assert guess is not None
+    assert (guess.value, guess.agreement.statistics["exact"].value) == (5.0, 0.5)
+    assert guess.agreement.statistics["pearson"].reason == "judge_constant"
 
 
-def test_weights_decide_and_ties_go_to_the_lowest() -> None:
+def test_weights_decide_and_ties_go_to_the_lowest_level() -> None:
     weighted, tied = best_constant_guess([1, 5], LEVELS, [1, 3]), best_constant_guess([5, 1], LEVELS)
 
     assert weighted is not None
@@ -28,7 +28,7 @@ def test_weights_decide_and_ties_go_to_the_lowest() -> None:
     assert tied.value == 1.0
 
 
-def test_classes_and_reals() -> None:
+def test_constant_guess_for_classes_and_reals() -> None:
     classes = best_constant_guess(["b", "a", "b", None], Scale.parse("class:a|b"))
     reals = best_constant_guess([0.1, 0.2, 0.9], Scale.parse("0..1:real"))
 
@@ -40,7 +40,7 @@ def test_classes_and_reals() -> None:
     assert reals.agreement.statistics["mae"].value == pytest.approx(0.8 / 3)
 
 
-def test_without_experts_there_is_no_guess() -> None:
+def test_no_guess_without_experts() -> None:
     assert best_constant_guess([], LEVELS) is None
     assert best_constant_guess([None], Scale.parse("0..1:real")) is None
     assert best_constant_guess([0.5], Scale.parse("bool")) is None

@@ -1,4 +1,4 @@
-"""The experts among themselves, and the judge beside them."""
+"""Agreement among experts, and the judge compared with it."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ LEVELS, YES_NO = Scale.parse("1..5"), Scale.parse("bool")
 
 
 def ratings(**values: str) -> list[Rating]:
-    """Raters by name, one digit per item, a dot where there is none."""
-    return [Rating(at, name, int(v)) for name, row in values.items() for at, v in enumerate(row) if v != "."]
+    """Ratings by rater name: one digit per item, a dot for a missing rating."""
+    return [Rating(i, name, int(v)) for name, row in values.items() for i, v in enumerate(row) if v != "."]
 
 
-def test_mean_pairwise_kappa_weighs_pairs_by_their_shared_items() -> None:
+def test_mean_pairwise_kappa_weights_pairs_by_shared_items() -> None:
     # a-b share 4 items: agreement 3/4, chance 1/2 x 1/4 + 1/2 x 3/4 = 1/2, kappa 0.5; a-c share 2 and agree: kappa 1;
     # b-c share 2: b 0 1, c 0 1: kappa 1. Mean (4 x 0.5 + 2 + 2) / 8
-    found = compare_experts(ratings(a="0011", b="0111", c="0.1."), YES_NO)
-    kappas = {name: pair.statistics["cohen_kappa"].value for name, pair in found.pairs.items()}
+    agreement = compare_experts(ratings(a="0011", b="0111", c="0.1."), YES_NO)
+    kappas = {name: pair.statistics["cohen_kappa"].value for name, pair in agreement.pairs.items()}
 
     assert kappas == pytest.approx({"a-b": 0.5, "a-c": 1.0, "b-c": 1.0})
-    assert found.statistics["cohen_kappa"].value == pytest.approx(0.75)
+    assert agreement.statistics["cohen_kappa"].value == pytest.approx(0.75)
 
 
-def test_directions_do_not_exist_among_equals() -> None:
-    found = compare_experts(ratings(a="0011", b="0111"), YES_NO).to_dict()
+def test_directed_statistics_are_undefined_among_experts() -> None:
+    agreement = compare_experts(ratings(a="0011", b="0111"), YES_NO).to_dict()
 
-    assert {name for name, why in found["undefined"].items() if why == "no_direction"} == {
+    assert {name for name, reason in agreement["undefined"].items() if reason == "no_direction"} == {
         "bias",
         "tpr",
         "tnr",
@@ -46,48 +46,48 @@ def test_directions_do_not_exist_among_equals() -> None:
     }
 
 
-def test_the_dict_has_the_judges_keys_and_more() -> None:
-    found = compare_experts(
+def test_dict_has_the_judge_comparison_keys_and_more() -> None:
+    agreement = compare_experts(
         ratings(a="1234", b="1334", c="12.4"), LEVELS, judge=dict(enumerate([1, 2, 3, 5])), resampling=Resampling(200)
     ).to_dict()
 
-    assert {*STATISTIC_NAMES, "n", "excluded", "confusion", "labels", "intervals", "undefined"} <= set(found)
-    assert {"fleiss_kappa", "pairs", "ceiling", "alternative_annotator"} <= set(found)
-    json.dumps(found, allow_nan=False)
-    assert found["ceiling"]["judge"]["n"] == found["ceiling"]["expert"]["n"] == 11
-    assert found["alternative_annotator"]["reason"] == "too_few_raters"
+    assert {*STATISTIC_NAMES, "n", "excluded", "confusion", "labels", "intervals", "undefined"} <= set(agreement)
+    assert {"fleiss_kappa", "pairs", "ceiling", "alternative_annotator"} <= set(agreement)
+    json.dumps(agreement, allow_nan=False)
+    assert agreement["ceiling"]["judge"]["n"] == agreement["ceiling"]["expert"]["n"] == 11
+    assert agreement["alternative_annotator"]["reason"] == "too_few_raters"
 
 
-def test_one_expert_alone_has_no_agreement() -> None:
-    found = compare_experts(ratings(a="123"), LEVELS).to_dict()
+def test_single_expert_has_no_agreement() -> None:
+    agreement = compare_experts(ratings(a="123"), LEVELS).to_dict()
 
-    assert found["n"] == 0
-    assert found["excluded"] == {"single_rating": 3}
-    assert found["undefined"]["krippendorff_alpha_ordinal"] == "too_few_raters"
-    assert found["undefined"]["exact"] == "too_few_raters"
+    assert agreement["n"] == 0
+    assert agreement["excluded"] == {"single_rating": 3}
+    assert agreement["undefined"]["krippendorff_alpha_ordinal"] == "too_few_raters"
+    assert agreement["undefined"]["exact"] == "too_few_raters"
 
 
-def test_an_item_rated_twice_by_a_rater_is_an_error() -> None:
+def test_item_rated_twice_by_one_rater_is_an_error() -> None:
     with pytest.raises(ValueError, match="twice"):
         compare_experts([Rating(1, "a", 2), Rating(1, "a", 3)], LEVELS)
 
 
-def test_the_ceiling_leaves_one_expert_out_and_judges_by_the_same_means() -> None:
+def test_ceiling_leaves_one_expert_out_and_compares_with_equal_means() -> None:
     # item 0: a 1, b 3, c 5; left out a: mean 4, |1 - 4| = 3; b: 3 against 3: 0; c: 5 against 2: 3. Mean MAE 2.
     # the judge's 4 against 4, 3 and 2: 0, 1 and 2, mean 1. Item 1 has no judgement and counts for nobody.
-    found = ceiling(group_by_item(ratings(a="11", b="35", c="55")), LEVELS, judge={0: 4}).to_dict()
+    ceiling_values = ceiling(group_by_item(ratings(a="11", b="35", c="55")), LEVELS, judge={0: 4}).to_dict()
 
-    assert found["expert"]["mae"] == pytest.approx(2.0)
-    assert found["judge"]["mae"] == pytest.approx(1.0)
-    assert found["judge"]["n"] == found["expert"]["n"] == 3
+    assert ceiling_values["expert"]["mae"] == pytest.approx(2.0)
+    assert ceiling_values["judge"]["mae"] == pytest.approx(1.0)
+    assert ceiling_values["judge"]["n"] == ceiling_values["expert"]["n"] == 3
 
 
-def test_without_a_judge_the_ceiling_is_the_experts_alone() -> None:
-    found = ceiling(group_by_item(ratings(a="11", b="35")), LEVELS).to_dict()
+def test_ceiling_without_a_judge_covers_experts_only() -> None:
+    ceiling_values = ceiling(group_by_item(ratings(a="11", b="35")), LEVELS).to_dict()
 
-    assert found["judge"]["n"] == 0
-    assert found["judge"]["mae"] is None
-    assert found["raters"]["a"]["judge"] is None
+    assert ceiling_values["judge"]["n"] == 0
+    assert ceiling_values["judge"]["mae"] is None
+    assert ceiling_values["raters"]["a"]["judge"] is None
 
 
 def test_consensus_is_mean_or_majority() -> None:
@@ -100,23 +100,23 @@ def test_consensus_is_mean_or_majority() -> None:
         consensus([], LEVELS)
 
 
-def test_alternative_annotator_by_hand() -> None:
+def test_alternative_annotator_test_by_hand() -> None:
     # Three experts always agree on 40 items; the judge differs on the first 4. For each expert the judge wins 36/40,
     # the expert 40/40: lead 4 ones and 36 zeros, mean 0.1, sd sqrt(40/39 x 0.09) = 0.3038, t = (0.1 - 0.2) / 0.04804
     # = -2.0817 with 39 degrees of freedom, p = 0.0220. Benjamini-Yekutieli: all three p equal, so the limit is
     # 0.05 / (1 + 1/2 + 1/3) = 0.0273: all rejected.
     row = "01" * 20
-    judge = {at: (1 - int(v) if at < 4 else int(v)) for at, v in enumerate(row)}
-    found = alternative_annotator_test(ratings(a=row, b=row, c=row), judge, YES_NO)
+    judge = {i: (1 - int(v) if i < 4 else int(v)) for i, v in enumerate(row)}
+    annotator_test = alternative_annotator_test(ratings(a=row, b=row, c=row), judge, YES_NO)
 
-    assert found.advantage == pytest.approx(0.9)
-    assert found.experts["a"].p_value == pytest.approx(0.0220, abs=5e-5)
-    assert (found.winning_rate, found.passed) == (1.0, True)
+    assert annotator_test.advantage == pytest.approx(0.9)
+    assert annotator_test.experts["a"].p_value == pytest.approx(0.0220, abs=5e-5)
+    assert (annotator_test.winning_rate, annotator_test.passed) == (1.0, True)
     assert alternative_annotator_test(ratings(a=row, b=row, c=row), judge, YES_NO, epsilon=0.1).passed is False
 
 
 @pytest.mark.parametrize(
-    ("size", "p_value", "passed"),
+    ("size", "p_value", "is_passed"),
     [
         # The 4 items the judge is wrong on are one of 10 groups of 4: the groups' sums about the mean are 3.6 and nine
         # times -0.4, (12.96 + 1.44) / 40^2 x 10/9 = 0.01, t = (0.1 - 0.2) / 0.1 = -1 with 9 degrees of freedom
@@ -129,69 +129,79 @@ def test_alternative_annotator_by_hand() -> None:
         (1, 0.0220, True),
     ],
 )
-def test_alternative_annotator_goes_by_groups(size: int, p_value: float, passed: bool) -> None:
+def test_alternative_annotator_test_uses_groups(size: int, p_value: float, is_passed: bool) -> None:
     row = "01" * 20
-    judge = {at: (1 - int(v) if at < 4 else int(v)) for at, v in enumerate(row)}
-    groups = {at: at // size for at in range(40)}
-    found = alternative_annotator_test(ratings(a=row, b=row, c=row), judge, YES_NO, groups=groups)
+    judge = {i: (1 - int(v) if i < 4 else int(v)) for i, v in enumerate(row)}
+    groups = {i: i // size for i in range(40)}
+    annotator_test = alternative_annotator_test(ratings(a=row, b=row, c=row), judge, YES_NO, groups=groups)
 
-    assert found.experts["a"].p_value == pytest.approx(p_value, abs=1e-4)
-    assert found.passed is passed
+    assert annotator_test.experts["a"].p_value == pytest.approx(p_value, abs=1e-4)
+    assert annotator_test.passed is is_passed
 
 
-def test_alternative_annotator_holds_the_smallest_p_to_the_strictest_limit() -> None:
+def test_alternative_annotator_test_applies_holm_limits() -> None:
     # 40 items, b and c alike. On 6 the judge differs from all three: a lead of 1 for each. On 6 others the judge is
     # with b and c against a: a lead of -1 for a; b and c are as near to the others as the judge there. b and c: mean
     # 0.15, sd sqrt(40/39 x 0.15 x 0.85), t = -0.05 / 0.05718 = -0.874, p = 0.194. a: mean 0, mean square 12/40,
     # t = -0.2 / 0.08771 = -2.280, p = 0.0141: below 0.05 x 2/3 / (1 + 1/2 + 1/3) = 0.0182, but the smallest of three is
     # held to half of that
-    row = [at % 2 for at in range(40)]
-    judge = {at: 1 - value if at < 6 else value for at, value in enumerate(row)}
-    a = "".join(str(1 - value if 6 <= at < 12 else value) for at, value in enumerate(row))
+    row = [i % 2 for i in range(40)]
+    judge = {i: 1 - value if i < 6 else value for i, value in enumerate(row)}
+    a = "".join(str(1 - value if 6 <= i < 12 else value) for i, value in enumerate(row))
     b = "".join(map(str, row))
-    found = alternative_annotator_test(ratings(a=a, b=b, c=b), judge, YES_NO)
+    annotator_test = alternative_annotator_test(ratings(a=a, b=b, c=b), judge, YES_NO)
 
-    assert found.experts["a"].p_value == pytest.approx(0.0141, abs=5e-5)
-    assert found.experts["b"].p_value == pytest.approx(0.1936, abs=5e-5)
-    assert (found.winning_rate, found.passed) == (0.0, False)
+    assert annotator_test.experts["a"].p_value == pytest.approx(0.0141, abs=5e-5)
+    assert annotator_test.experts["b"].p_value == pytest.approx(0.1936, abs=5e-5)
+    assert (annotator_test.winning_rate, annotator_test.passed) == (0.0, False)
 
 
-def test_alternative_annotator_on_levels_goes_by_distance() -> None:
+def test_alternative_annotator_test_on_levels_uses_distance() -> None:
     # 30 items, experts 2, 3, 4; judge 3: as near to the others as b is, nearer than a and c (left out a: others 3 and
     # 4; judge's errors 0 and 1, a's 1 and 2)
-    found = alternative_annotator_test(ratings(a="2" * 30, b="3" * 30, c="4" * 30), dict.fromkeys(range(30), 3), LEVELS)
+    annotator_test = alternative_annotator_test(
+        ratings(a="2" * 30, b="3" * 30, c="4" * 30), dict.fromkeys(range(30), 3), LEVELS
+    )
 
-    assert {name: (one.judge_wins, one.expert_wins) for name, one in found.experts.items()} == {
+    assert {
+        name: (comparison.judge_wins, comparison.expert_wins) for name, comparison in annotator_test.experts.items()
+    } == {
         "a": (1.0, 0.0),
         "b": (1.0, 1.0),
         "c": (1.0, 0.0),
     }
 
 
-def test_intervals_of_experts_do_not_depend_on_the_order_of_ratings() -> None:
+def test_expert_intervals_do_not_depend_on_rating_order() -> None:
     random = np.random.default_rng(0)
-    given = ratings(a="".join(random.choice(list("123"), 60)), b="".join(random.choice(list("123"), 60)))
-    first, second = (compare_experts(r, LEVELS, resampling=Resampling(200)).intervals for r in (given, given[::-1]))
+    expert_ratings = ratings(a="".join(random.choice(list("123"), 60)), b="".join(random.choice(list("123"), 60)))
+    first, second = (
+        compare_experts(r, LEVELS, resampling=Resampling(200)).intervals for r in (expert_ratings, expert_ratings[::-1])
+    )
 
     for name, interval in first.items():
         assert interval == pytest.approx(second[name], abs=0.1)
         assert interval[0] < interval[1]
 
 
-def test_the_ceilings_intervals_hold_its_figures() -> None:
-    given = ratings(a="1122334455", b="1223344551", c="2122334415")
-    found = compare_experts(given, LEVELS, judge=dict.fromkeys(range(10), 3), resampling=Resampling(200)).to_dict()
+def test_ceiling_intervals_contain_their_values() -> None:
+    expert_ratings = ratings(a="1122334455", b="1223344551", c="2122334415")
+    agreement = compare_experts(
+        expert_ratings, LEVELS, judge=dict.fromkeys(range(10), 3), resampling=Resampling(200)
+    ).to_dict()
     for side in ("expert", "judge"):
-        told = found["ceiling"][side]
-        assert {"exact", "mae"} <= set(told["intervals"])
-        assert all(low <= told[name] <= high for name, (low, high) in told["intervals"].items()), side
+        side_values = agreement["ceiling"][side]
+        assert {"exact", "mae"} <= set(side_values["intervals"])
+        assert all(low <= side_values[name] <= high for name, (low, high) in side_values["intervals"].items()), side
 
 
-def test_two_groups_of_answers_are_enough_for_intervals_and_one_is_not() -> None:
-    given = ratings(a="1234512345", b="1234412355")
-    of = {1: dict.fromkeys(range(10), "x"), 2: {at: f"x{at % 2}" for at in range(10)}}
-    one, two = (compare_experts(given, LEVELS, groups=of[n], resampling=Resampling(200)) for n in (1, 2))
+def test_intervals_need_two_groups_of_answers() -> None:
+    expert_ratings = ratings(a="1234512345", b="1234412355")
+    groups_by_count = {1: dict.fromkeys(range(10), "x"), 2: {i: f"x{i % 2}" for i in range(10)}}
+    single_group, two_groups = (
+        compare_experts(expert_ratings, LEVELS, groups=groups_by_count[n], resampling=Resampling(200)) for n in (1, 2)
+    )
 
-    assert one.interval_reasons["krippendorff_alpha_interval"] == "too_few_groups"
-    assert "krippendorff_alpha_interval" not in one.intervals
-    assert "krippendorff_alpha_interval" in two.intervals
+    assert single_group.interval_reasons["krippendorff_alpha_interval"] == "too_few_groups"
+    assert "krippendorff_alpha_interval" not in single_group.intervals
+    assert "krippendorff_alpha_interval" in two_groups.intervals

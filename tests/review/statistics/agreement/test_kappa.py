@@ -8,7 +8,7 @@ from review.statistics.agreement.kappa import cohen_kappa, cohen_kappa_linear, c
 from tests.review.statistics.agreement.tables import table
 
 
-def test_plain_kappa_of_two_by_two() -> None:
+def test_unweighted_kappa_of_two_by_two() -> None:
     # agreement 35/50 = 0.7; by chance 25/50 x 30/50 + 25/50 x 20/50 = 0.5; (0.7 - 0.5) / (1 - 0.5) = 0.4
     assert cohen_kappa(table([[20, 5], [10, 15]])).values == pytest.approx(0.4)
 
@@ -31,11 +31,11 @@ def test_weights_follow_values_not_positions() -> None:
     assert cohen_kappa_linear(table(cells, [0, 1, 10])).values == pytest.approx(38 / 71)
 
 
-def test_kappa_is_undefined_where_both_used_one_category() -> None:
+def test_kappa_is_undefined_when_both_use_one_category() -> None:
     assert not cohen_kappa(table([[5, 0], [0, 0]])).defined
     assert not cohen_kappa_quadratic(table([[5, 0], [0, 0]])).defined
 
 
-def test_kappa_is_zero_where_one_side_is_constant() -> None:
+def test_kappa_is_zero_when_one_side_is_constant() -> None:
     # agreement equals chance: 3/5 against 1 x 3/5
     assert cohen_kappa(table([[3, 0], [2, 0]])).values == pytest.approx(0.0)

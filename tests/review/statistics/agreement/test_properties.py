@@ -1,4 +1,4 @@
-"""What must hold for any ratings: order, names, weights of one, finite figures, no interval without a width."""
+"""Properties of agreement for any ratings: order, names, unit weights, finite values and interval widths."""
 
 from __future__ import annotations
 
@@ -18,70 +18,70 @@ from review.statistics.agreement.catalogue import STATISTIC_NAMES
 from review.statistics.agreement.experts import ALL_RATER_STATISTICS, compare_experts
 from review.statistics.agreement.pair import CurvePoint, best_constant_guess, compare, reliability_curve, scatter_points
 from review.statistics.agreement.statistic import Rating, period_names
-from tests.examples import examples
+from tests.examples import max_examples
 
 LEVELS, YES_NO, CLASSES, REALS = (Scale.parse(text) for text in ("1..5", "bool", "class a|b|c", "0..1:real"))
 SYMMETRIC = tuple(name for name in STATISTIC_NAMES if name != "bias")
 
 
 def values_of(scale: Scale) -> st.SearchStrategy[Any]:
-    """Values on a scale; reals are few, so that they repeat."""
+    """Values on a scale; reals are drawn from few values, so that they repeat."""
     if scale.labels:
         return st.sampled_from(scale.labels)
     return st.sampled_from([float(level) for level in scale.levels] or [0.0, 0.2, 0.5, 0.9, 1.0])
 
 
 @st.composite
-def rated(draw: st.DrawFn) -> tuple[Scale, list[Rating], dict[Any, Any]]:
-    """Ratings of up to 12 items by up to four people with gaps, and a judge of some of the items."""
+def rating_tables(draw: st.DrawFn) -> tuple[Scale, list[Rating], dict[Any, Any]]:
+    """Ratings of up to 12 items by up to four raters with gaps, and a judge of some items."""
     scale = draw(st.sampled_from([LEVELS, YES_NO, CLASSES, REALS]))
     value = values_of(scale)
     places = draw(st.lists(st.tuples(st.integers(0, 11), st.sampled_from("abcd")), unique=True, max_size=30))
-    given_ratings = [Rating(item, rater, draw(value)) for item, rater in places]
-    judged = draw(st.sets(st.integers(0, 11)))
-    return scale, given_ratings, {item: draw(value) for item in sorted(judged)}
+    ratings = [Rating(item, rater, draw(value)) for item, rater in places]
+    judged_items = draw(st.sets(st.integers(0, 11)))
+    return scale, ratings, {item: draw(value) for item in sorted(judged_items)}
 
 
-@given(rated(), st.integers(1, 5))
-@settings(max_examples=examples(80), deadline=None)
-def test_nothing_but_finite_figures_and_intervals_with_a_width_leaves(case: Any, groups: int) -> None:
+@given(rating_tables(), st.integers(1, 5))
+@settings(max_examples=max_examples(80), deadline=None)
+def test_results_are_finite_and_intervals_have_a_width(case: Any, groups: int) -> None:
     scale, ratings, judge = case
-    found = compare_experts(
+    agreement = compare_experts(
         ratings, scale, judge=judge, groups={r.item: r.item % groups for r in ratings}, resampling=Resampling(60)
     ).to_dict()
-    json.dumps(found, allow_nan=False)
-    sides = [found, *(found["ceiling"][side] for side in ("expert", "judge"))]
-    for side in sides:
-        assert all(low < high for low, high in side["intervals"].values())
+    json.dumps(agreement, allow_nan=False)
+    parts = [agreement, *(agreement["ceiling"][part] for part in ("expert", "judge"))]
+    for part in parts:
+        assert all(low < high for low, high in part["intervals"].values())
     for name in (*STATISTIC_NAMES, "fleiss_kappa"):
-        assert (found[name] is None) == (name in found["undefined"])
-        if found[name] is not None:
-            assert (name in found["intervals"]) != (f"intervals.{name}" in found["undefined"])
+        assert (agreement[name] is None) == (name in agreement["undefined"])
+        if agreement[name] is not None:
+            assert (name in agreement["intervals"]) != (f"intervals.{name}" in agreement["undefined"])
 
 
-@given(rated(), st.integers(0, 99))
-@settings(max_examples=examples(60), deadline=None)
-def test_the_order_of_ratings_and_weights_of_one_change_nothing(case: Any, seed: int) -> None:
+@given(rating_tables(), st.integers(0, 99))
+@settings(max_examples=max_examples(60), deadline=None)
+def test_rating_order_and_unit_weights_change_nothing(case: Any, seed: int) -> None:
     scale, ratings, judge = case
     shuffled = list(ratings)
     random.Random(seed).shuffle(shuffled)
     first = compare_experts(ratings, scale, judge=judge)
-    for other in (
+    for variant in (
         compare_experts(shuffled, scale, judge=judge),
         compare_experts(ratings, scale, judge=judge, weights={r.item: 1.0 for r in ratings}),
     ):
-        for name, one in first.statistics.items():
-            assert (one.value is None) == (other.statistics[name].value is None), name
-            assert one.value == pytest.approx(other.statistics[name].value), name
-        ceilings = [one.ceiling.to_dict()["expert"] for one in (first, other)]
-        assert all(found.pop("intervals") == {} for found in ceilings)
+        for name, statistic in first.statistics.items():
+            assert (statistic.value is None) == (variant.statistics[name].value is None), name
+            assert statistic.value == pytest.approx(variant.statistics[name].value), name
+        ceilings = [statistic.ceiling.to_dict()["expert"] for statistic in (first, variant)]
+        assert all(ceiling.pop("intervals") == {} for ceiling in ceilings)
         assert ceilings[0] == pytest.approx(ceilings[1])
 
 
-@given(rated())
-@settings(max_examples=examples(60), deadline=None)
-def test_other_names_of_the_raters_change_nothing(case: Any) -> None:
-    """Swapping people among equals changes no figure over all of them; the pairs keep their figures under new names."""
+@given(rating_tables())
+@settings(max_examples=max_examples(60), deadline=None)
+def test_rater_names_change_nothing(case: Any) -> None:
+    """Renaming raters changes no overall figure; the pairs keep their figures under the new names."""
     scale, ratings, _ = case
     renamed = [Rating(r.item, {"a": "d", "b": "c", "c": "b", "d": "a"}[r.rater], r.value) for r in ratings]
     first, second = compare_experts(ratings, scale), compare_experts(renamed, scale)
@@ -93,32 +93,37 @@ def test_other_names_of_the_raters_change_nothing(case: Any) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=30))
-@settings(max_examples=examples(60), deadline=None)
-def test_swapping_judge_and_expert_on_yes_and_no_swaps_precision_and_recall(rows: list[tuple[int, int]]) -> None:
-    one, other = [r[0] for r in rows], [r[1] for r in rows]
-    forth, back = compare(one, other, YES_NO).to_dict(), compare(other, one, YES_NO).to_dict()
-    for ours, theirs in (("precision", "recall"), ("recall", "precision"), ("f1", "f1"), ("gwet_ac1", "gwet_ac1")):
-        assert forth[ours] == pytest.approx(back[theirs])
+@settings(max_examples=max_examples(60), deadline=None)
+def test_swapping_judge_and_expert_swaps_precision_and_recall(rows: list[tuple[int, int]]) -> None:
+    judge, expert = [r[0] for r in rows], [r[1] for r in rows]
+    forward, swapped = compare(judge, expert, YES_NO).to_dict(), compare(expert, judge, YES_NO).to_dict()
+    for statistic, swapped_statistic in (
+        ("precision", "recall"),
+        ("recall", "precision"),
+        ("f1", "f1"),
+        ("gwet_ac1", "gwet_ac1"),
+    ):
+        assert forward[statistic] == pytest.approx(swapped[swapped_statistic])
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 4)), min_size=2, max_size=25))
-@settings(max_examples=examples(40), deadline=None)
-def test_a_seeded_interval_does_not_depend_on_the_order_of_answers(rows: list[tuple[int, int, int]]) -> None:
-    found = []
+@settings(max_examples=max_examples(40), deadline=None)
+def test_seeded_interval_does_not_depend_on_answer_order(rows: list[tuple[int, int, int]]) -> None:
+    intervals = []
     for order in (rows, rows[::-1]):
         plan = Resampling(80, seed=3)
-        judge, expert, weight = ([float(row[at]) for row in order] for at in range(3))
-        found.append(compare(judge, expert, LEVELS, weight, resampling=plan))
-    first, second = found
+        judge, expert, weight = ([float(row[column]) for row in order] for column in range(3))
+        intervals.append(compare(judge, expert, LEVELS, weight, resampling=plan))
+    first, second = intervals
     assert set(first.intervals) == set(second.intervals)
     for name, ends in first.intervals.items():
         assert ends == pytest.approx(second.intervals[name]), name
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.integers(0, 4)), max_size=60), st.booleans())
-@settings(max_examples=examples(60), deadline=None)
-def test_the_curve_stays_on_the_scale_and_counts_every_answer_once(rows: list[Any], weighted: bool) -> None:
-    judge, expert, group = ([row[at] for row in rows] for at in range(3))
+@settings(max_examples=max_examples(60), deadline=None)
+def test_curve_stays_on_the_scale_and_counts_every_answer_once(rows: list[Any], weighted: bool) -> None:
+    judge, expert, group = ([row[column] for row in rows] for column in range(3))
     weights = [1.0 + g for g in group] if weighted else None
     curve = reliability_curve(judge, expert, REALS, weights, group)
     assert sum(point.n for point in curve) == len(rows)
@@ -131,11 +136,11 @@ def test_the_curve_stays_on_the_scale_and_counts_every_answer_once(rows: list[An
 
 
 @given(st.lists(st.sampled_from([1.0, 2.0, 2.5, 4.0, 5.0]), min_size=1, max_size=30))
-def test_no_constant_is_exact_more_often_than_the_best_constant_guess(means: list[float]) -> None:
-    best = best_constant_guess(means, LEVELS)
-    assert best is not None
+def test_no_constant_is_exact_more_often_than_the_best_guess(means: list[float]) -> None:
+    best_guess = best_constant_guess(means, LEVELS)
+    assert best_guess is not None
     shares = [compare([level] * len(means), means, LEVELS).statistics["exact"].value for level in range(1, 6)]
-    assert best.agreement.statistics["exact"].value == max(share or 0.0 for share in shares)
+    assert best_guess.agreement.statistics["exact"].value == max(share or 0.0 for share in shares)
 
 
 @given(st.lists(st.dates(), max_size=20))
@@ -146,14 +151,14 @@ def test_periods_sort_by_time(dates: list[Any]) -> None:
     assert len({len(name) for name in names}) <= 1
 
 
-def test_a_curve_is_of_as_many_judgements_as_ratings_and_a_point_of_it_says_all() -> None:
+def test_curve_needs_paired_values_and_points_round_trip() -> None:
     with pytest.raises(ValueError, match="zip"):
         reliability_curve([4, 4], [3], LEVELS)
-    said = {"judge": 1.0, "expert": 2.0, "low": None, "high": 3.0, "n": 7}
-    assert CurvePoint(1.0, 2.0, None, 3.0, 7).to_dict() == said
+    point_values = {"judge": 1.0, "expert": 2.0, "low": None, "high": 3.0, "n": 7}
+    assert CurvePoint(1.0, 2.0, None, 3.0, 7).to_dict() == point_values
 
 
-def test_a_curve_by_hand() -> None:
+def test_reliability_curve_by_hand() -> None:
     # The judge gives 4 to three answers whose means are 3, 4 and 5, each of its own question: mean 4, standard error
     # sqrt(3/2 x ((1/3)^2 + 0 + (1/3)^2)) = sqrt(1/3) = 0.577, t(2) = 4.303: 4 plus and minus 2.484, cut at 5.
     # A single answer with 2 gives a point without an interval.
@@ -164,16 +169,16 @@ def test_a_curve_by_hand() -> None:
     assert high.high == 5.0
 
 
-def test_answers_that_belong_together_widen_the_curves_interval() -> None:
+def test_grouped_answers_widen_the_curve_interval() -> None:
     values = [3.0, 3.0, 5.0, 5.0] * 5
-    apart = reliability_curve([4.0] * 20, values, LEVELS)[0]
-    together = reliability_curve([4.0] * 20, values, LEVELS, groups=[at // 2 for at in range(20)])[0]
-    assert apart.low is not None
-    assert together.low is not None
-    assert together.low < apart.low
+    ungrouped = reliability_curve([4.0] * 20, values, LEVELS)[0]
+    grouped = reliability_curve([4.0] * 20, values, LEVELS, groups=[i // 2 for i in range(20)])[0]
+    assert ungrouped.low is not None
+    assert grouped.low is not None
+    assert grouped.low < ungrouped.low
 
 
-def test_places_are_quarters_of_a_level() -> None:
+def test_positions_are_quarters_of_a_level() -> None:
     # 2.33 lies nearest to 2.25; the judge's 6 is off the scale and stands nowhere
     assert scatter_points([2, 2, 6, None], [7 / 3, 2.25, 3, 3], LEVELS) == ((2.25, 2.0, 2),)
 

@@ -30,53 +30,53 @@ RATINGS = [
 
 
 def test_published_alphas_with_gaps() -> None:
-    found = compare_experts(RATINGS, Scale.parse("1..5")).statistics
+    statistics = compare_experts(RATINGS, Scale.parse("1..5")).statistics
 
-    assert found["krippendorff_alpha_nominal"].value == pytest.approx(0.743, abs=5e-4)
-    assert found["krippendorff_alpha_ordinal"].value == pytest.approx(0.815, abs=5e-4)
-    assert found["krippendorff_alpha_interval"].value == pytest.approx(0.849, abs=5e-4)
+    assert statistics["krippendorff_alpha_nominal"].value == pytest.approx(0.743, abs=5e-4)
+    assert statistics["krippendorff_alpha_ordinal"].value == pytest.approx(0.815, abs=5e-4)
+    assert statistics["krippendorff_alpha_interval"].value == pytest.approx(0.849, abs=5e-4)
 
 
 def test_published_ac1_and_fleiss_with_gaps() -> None:
     # Gwet's irrCAC prints 0.77544 and 0.76117 for these ratings.
-    found = compare_experts(RATINGS, Scale.parse("1..5")).statistics
+    statistics = compare_experts(RATINGS, Scale.parse("1..5")).statistics
 
-    assert found["gwet_ac1"].value == pytest.approx(0.77544, abs=5e-6)
-    assert found["fleiss_kappa"].value == pytest.approx(0.76117, abs=5e-6)
+    assert statistics["gwet_ac1"].value == pytest.approx(0.77544, abs=5e-6)
+    assert statistics["fleiss_kappa"].value == pytest.approx(0.76117, abs=5e-6)
 
 
 def test_alpha_of_a_pair_by_hand() -> None:
     # 10 answers, 2 differ: o_01 = o_10 = 2, n_0 = 2x3 + 2 = 8, n_1 = 12, n = 20
     # alpha = 1 - 19 x (2 + 2) / (2 x 8 x 12) = 1 - 76/192
-    both = pair_coincidences(table([[3, 1], [1, 5]]))
+    coincidences = pair_coincidences(table([[3, 1], [1, 5]]))
 
-    assert krippendorff_alpha_nominal(both).values == pytest.approx(1 - 76 / 192)
-    assert krippendorff_alpha_interval(both).values == pytest.approx(1 - 76 / 192)
+    assert krippendorff_alpha_nominal(coincidences).values == pytest.approx(1 - 76 / 192)
+    assert krippendorff_alpha_interval(coincidences).values == pytest.approx(1 - 76 / 192)
 
 
 def test_ac_of_a_pair_by_hand() -> None:
     # agreement 0.8; prevalences 0.4 and 0.6; chance (0.24 + 0.24) / 1 = 0.48; (0.8 - 0.48) / 0.52
-    both = pair_coincidences(table([[3, 1], [1, 5]]))
+    coincidences = pair_coincidences(table([[3, 1], [1, 5]]))
 
-    assert gwet_ac1(both).values == pytest.approx(0.32 / 0.52)
-    assert gwet_ac2(both).values == pytest.approx(0.32 / 0.52)
+    assert gwet_ac1(coincidences).values == pytest.approx(0.32 / 0.52)
+    assert gwet_ac2(coincidences).values == pytest.approx(0.32 / 0.52)
 
 
-def test_ac2_weighs_by_the_square_of_the_distance() -> None:
+def test_ac2_weights_by_squared_distance() -> None:
     # levels 1, 2, 3, four answers: 1-1, 1-2, 2-2, 3-3; weights 1 at 0, 0.75 at 1, 0 at 2
     # agreement (1 + 0.75 + 1 + 1) / 4 = 0.9375; prevalences 3/8, 3/8, 2/8; sum p(1-p) = 15/64 + 15/64 + 12/64 = 42/64
     # sum of weights 3 + 4 x 0.75 = 6; chance 6 / (3 x 2) x 42/64 = 0.65625; (0.9375 - 0.65625) / 0.34375
-    both = pair_coincidences(table([[1, 1, 0], [0, 1, 0], [0, 0, 1]], [1, 2, 3]))
+    coincidences = pair_coincidences(table([[1, 1, 0], [0, 1, 0], [0, 0, 1]], [1, 2, 3]))
 
-    assert gwet_ac2(both).values == pytest.approx(0.28125 / 0.34375)
+    assert gwet_ac2(coincidences).values == pytest.approx(0.28125 / 0.34375)
 
 
-def test_ac_stays_defined_where_all_is_alike_and_kappa_does_not() -> None:
-    both = pair_coincidences(table([[7, 0], [0, 0]]))
+def test_ac_is_defined_for_constant_ratings_and_kappa_is_not() -> None:
+    coincidences = pair_coincidences(table([[7, 0], [0, 0]]))
 
-    assert gwet_ac1(both).values == 1.0
-    assert not fleiss_kappa(both).defined
-    assert not krippendorff_alpha_nominal(both).defined
+    assert gwet_ac1(coincidences).values == 1.0
+    assert not fleiss_kappa(coincidences).defined
+    assert not krippendorff_alpha_nominal(coincidences).defined
 
 
 def test_fleiss_of_three_raters_by_hand() -> None:
@@ -87,9 +87,11 @@ def test_fleiss_of_three_raters_by_hand() -> None:
     assert fleiss_kappa(units).values == pytest.approx(0.55)
 
 
-def test_two_raters_without_gaps_are_a_pair() -> None:
+def test_two_raters_without_gaps_equal_a_pair() -> None:
     units = unit_coincidences(np.array([[2.0, 0], [1, 1], [0, 2]]), np.ones(3), np.array([0.0, 1.0]))
-    both = pair_coincidences(table([[1, 1], [0, 1]]))
+    coincidences = pair_coincidences(table([[1, 1], [0, 1]]))
 
-    assert krippendorff_alpha_nominal(units).values == pytest.approx(float(krippendorff_alpha_nominal(both).values))
-    assert gwet_ac1(units).values == pytest.approx(float(gwet_ac1(both).values))
+    assert krippendorff_alpha_nominal(units).values == pytest.approx(
+        float(krippendorff_alpha_nominal(coincidences).values)
+    )
+    assert gwet_ac1(units).values == pytest.approx(float(gwet_ac1(coincidences).values))

@@ -31,13 +31,13 @@ def test_exact_and_within_one() -> None:
 
 def test_errors_have_the_judges_sign_and_the_scales_unit() -> None:
     # differences judge - expert: 0.5, -1, 2
-    three = pairs([3, 2, 5], [2.5, 3, 3])
-    assert mae(three).values == pytest.approx(3.5 / 3)
-    assert bias(three).values == pytest.approx(1.5 / 3)
-    assert rmse(three).values == pytest.approx(((0.25 + 1 + 4) / 3) ** 0.5)
+    three_pairs = pairs([3, 2, 5], [2.5, 3, 3])
+    assert mae(three_pairs).values == pytest.approx(3.5 / 3)
+    assert bias(three_pairs).values == pytest.approx(1.5 / 3)
+    assert rmse(three_pairs).values == pytest.approx(((0.25 + 1 + 4) / 3) ** 0.5)
 
 
-def test_weights_enter_as_weights() -> None:
+def test_weights_are_applied() -> None:
     # (3 x 1 + 1 x 0) / 4
     assert bias(pairs([2, 2], [1, 2], [3, 1])).values == pytest.approx(0.75)
 
@@ -52,9 +52,9 @@ def test_yes_no_rates() -> None:
 
 
 def test_rates_without_their_answers_are_undefined() -> None:
-    only_rejected = table([[3, 0], [0, 0]])
-    assert not true_positive_rate(only_rejected).defined
-    assert not precision(only_rejected).defined
-    assert not f1(only_rejected).defined
-    assert not balanced_accuracy(only_rejected).defined
-    assert true_negative_rate(only_rejected).values == 1.0
+    rejected_table = table([[3, 0], [0, 0]])
+    assert not true_positive_rate(rejected_table).defined
+    assert not precision(rejected_table).defined
+    assert not f1(rejected_table).defined
+    assert not balanced_accuracy(rejected_table).defined
+    assert true_negative_rate(rejected_table).values == 1.0

@@ -1,4 +1,4 @@
-"""Where ratings vary: by hand, by simulation, and what cannot be told apart."""
+"""Variance components of ratings: by hand, by simulation, and components the design cannot separate."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def test_two_way_analysis_of_variance_by_hand() -> None:
     # 3 answers, 2 reviewers:  1 2 / 3 4 / 5 9. Means 1.5, 3.5, 7; 3, 5; all 4.
     # answers: 2 x (6.25 + .25 + 9) = 31, / 2 df = 15.5; reviewers: 3 x (1 + 1) = 6, / 1; all about the mean 40, so that
     # 40 - 31 - 6 = 3 are left, / 2 df = 1.5. Components: (15.5 - 1.5) / 2 = 7; (6 - 1.5) / 3 = 1.5; 1.5
-    found = variance_split(table([[1, 2], [3, 4], [5, 9]]))
+    split = variance_split(table([[1, 2], [3, 4], [5, 9]]))
 
-    assert found.variances == pytest.approx({ANSWERS: 7.0, REVIEWERS: 1.5, TASTE: 1.5})
-    assert found.missing == {REST: DesignGap.NEEDS_HIDDEN_REPEATS}
-    assert (found.design.answers, found.design.reviewers, found.design.ratings) == (3, 2, 2.0)
+    assert split.variances == pytest.approx({ANSWERS: 7.0, REVIEWERS: 1.5, TASTE: 1.5})
+    assert split.missing == {REST: DesignGap.NEEDS_HIDDEN_REPEATS}
+    assert (split.design.answers, split.design.reviewers, split.design.ratings) == (3, 2, 2.0)
 
 
 def test_gaps_by_hand() -> None:
@@ -42,56 +42,56 @@ def test_gaps_by_hand() -> None:
     #   T_A: 3, 1/2 + 1/2 + 1 = 2, 2, 3;  T_R: 1/2 + 1/2 + 1 = 2, 3, 2, 3;  T_0: 3, 3, 3, 3;  T_m: 5/3, 5/3, 1, 3
     # T_0 - T_A = .5 = R + e; T_0 - T_R = 2 = A + e; T_A - T_m = 1.5 = 4/3 A + 1/3 R + e
     # e = x: A = 2 - x, R = .5 - x: 4/3 (2 - x) + 1/3 (.5 - x) + x = 1.5 -> 17/6 - 2/3 x = 1.5 -> x = 2: A = 0, R = -1.5
-    found = variance_split(table([[1, 2], [3, None]]))
+    split = variance_split(table([[1, 2], [3, None]]))
 
-    assert found.variances == pytest.approx({ANSWERS: 0.0, REVIEWERS: 0.0, TASTE: 2.0})
+    assert split.variances == pytest.approx({ANSWERS: 0.0, REVIEWERS: 0.0, TASTE: 2.0})
 
 
-def test_hidden_repeats_tell_taste_from_the_rest() -> None:
+def test_hidden_repeats_separate_interaction_from_residual() -> None:
     # the second time each value moves by +-1 about its mean: variance 2 within each of 4 cells, 2 df... each cell of
     # values m - 1, m + 1 has a sum of squares of 2 with 1 df: rest = 8 / 4 = 2
     cells = [(0, "x", 3.0), (0, "y", 5.0), (1, "x", 7.0), (1, "y", 9.0)]
-    found = variance_split([Observation(a, r, m + d) for a, r, m in cells for d in (-1.0, 1.0)])
+    split = variance_split([Observation(a, r, m + d) for a, r, m in cells for d in (-1.0, 1.0)])
 
     # cell means 3 5 / 7 9 are additive: interaction mean square 0, so that taste is (0 - 2) / 2, shown as 0
     # answers: 4 x (4 + 4) = 32 / 1 df; expected rest + 2 taste + 4 answers: with taste -1 it is (32 - 2 + 2) / 4 = 8
-    assert found.variances[REST] == pytest.approx(2.0)
-    assert found.variances[TASTE] == 0.0
-    assert found.variances[ANSWERS] == pytest.approx(8.0)
-    assert found.missing == {}
+    assert split.variances[REST] == pytest.approx(2.0)
+    assert split.variances[TASTE] == 0.0
+    assert split.variances[ANSWERS] == pytest.approx(8.0)
+    assert split.missing == {}
 
 
-def test_what_cannot_be_told_apart_says_what_it_needs() -> None:
+def test_inseparable_components_state_what_they_need() -> None:
     assert variance_split(table([[1, None], [None, 3]])).missing == {
         ANSWERS: DesignGap.NEEDS_OVERLAP,
         REVIEWERS: DesignGap.NEEDS_OVERLAP,
         TASTE: DesignGap.NEEDS_OVERLAP,
         REST: DesignGap.NEEDS_HIDDEN_REPEATS,
     }
-    alone = variance_split([Observation(a, "r", float(a + d)) for a in range(3) for d in (0, 1)])
-    assert alone.missing == {REVIEWERS: DesignGap.NEEDS_TWO_REVIEWERS, TASTE: DesignGap.NEEDS_OVERLAP}
-    assert set(alone.variances) == {ANSWERS, REST}
+    single_reviewer = variance_split([Observation(a, "r", float(a + d)) for a in range(3) for d in (0, 1)])
+    assert single_reviewer.missing == {REVIEWERS: DesignGap.NEEDS_TWO_REVIEWERS, TASTE: DesignGap.NEEDS_OVERLAP}
+    assert set(single_reviewer.variances) == {ANSWERS, REST}
     assert variance_split([]).missing[ANSWERS] is DesignGap.NEEDS_RATINGS
 
 
-def test_the_judges_noise_is_the_mean_square_within_answers() -> None:
+def test_judge_noise_is_the_mean_square_within_answers() -> None:
     # repeats 1, 3 (sum of squares 2, 1 df) and 4, 4, 7 (6, 2 df): 8 / 3
-    found = variance_split([], {"a": [1, 3], "b": [4, 4, 7], "c": [5]})
+    split = variance_split([], {"a": [1, 3], "b": [4, 4, 7], "c": [5]})
 
-    assert found.variances == {VarianceSource.NOISE: pytest.approx(8 / 3)}
-    assert found.missing[VarianceSource.JUDGE] is DesignGap.NEEDS_RATINGS
+    assert split.variances == {VarianceSource.NOISE: pytest.approx(8 / 3)}
+    assert split.missing[VarianceSource.JUDGE] is DesignGap.NEEDS_RATINGS
     assert variance_split([], {"a": [1.0], "b": [2.0]}).missing[VarianceSource.NOISE] is DesignGap.NEEDS_JUDGE_REPEATS
 
 
-def test_the_judges_own_error_is_what_experts_and_noise_do_not_explain() -> None:
+def test_judge_error_is_unexplained_by_experts_and_noise() -> None:
     # experts agree with themselves but for a constant, so that only the judge differs: gaps 1, -1, 0 have variance 1
-    found = variance_split(table([[1, 2], [3, 4], [5, 6]]), {0: [2.5], 1: [2.5], 2: [5.5]})
+    split = variance_split(table([[1, 2], [3, 4], [5, 6]]), {0: [2.5], 1: [2.5], 2: [5.5]})
 
-    assert found.variances[TASTE] == pytest.approx(0.0)
-    assert found.variances[VarianceSource.JUDGE] == pytest.approx(1.0)
+    assert split.variances[TASTE] == pytest.approx(0.0)
+    assert split.variances[VarianceSource.JUDGE] == pytest.approx(1.0)
 
 
-def test_a_simulation_finds_the_components_it_was_made_of() -> None:
+def test_simulation_recovers_its_variance_components() -> None:
     random = np.random.default_rng(11)
     sums: dict[VarianceSource, float] = {}
     rounds = 40
@@ -106,11 +106,11 @@ def test_a_simulation_finds_the_components_it_was_made_of() -> None:
                     Observation(a, str(r), 3 + answer[a] + reviewer[r] + taste + random.normal(0, 0.4))
                     for _ in range(times)
                 ]
-            off = random.normal(0, 0.7)
-            judge[a] = list(3.5 + answer[a] + off + random.normal(0, 0.3, 3))
+            noise = random.normal(0, 0.7)
+            judge[a] = list(3.5 + answer[a] + noise + random.normal(0, 0.3, 3))
         for source, variance in variance_split(ratings, judge).variances.items():
             sums[source] = sums.get(source, 0.0) + variance / rounds
-    wanted = {
+    expected = {
         ANSWERS: 1.0,
         REVIEWERS: 0.25,
         TASTE: 0.36,
@@ -118,14 +118,14 @@ def test_a_simulation_finds_the_components_it_was_made_of() -> None:
         VarianceSource.JUDGE: 0.49,
         VarianceSource.NOISE: 0.09,
     }
-    assert sums == pytest.approx(wanted, rel=0.15)
+    assert sums == pytest.approx(expected, rel=0.15)
 
 
 @given(
     values=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.floats(1, 5)), max_size=40),
     judge=st.dictionaries(st.integers(0, 6), st.lists(st.floats(1, 5), min_size=1, max_size=3), max_size=7),
 )
-def test_variances_are_finite_and_never_negative_and_advice_sums_to_one(
+def test_variances_are_never_negative_and_shares_sum_to_one(
     values: list[tuple[int, int, float]], judge: dict[int, list[float]]
 ) -> None:
     split = variance_split([Observation(a, str(r), v) for a, r, v in values], judge)
@@ -135,7 +135,7 @@ def test_variances_are_finite_and_never_negative_and_advice_sums_to_one(
     assert (sum(advice.shares.values()) == pytest.approx(1.0)) if advice.shares else advice.first is None
 
 
-def test_advice_names_what_would_take_most_off_the_variance() -> None:
+def test_advice_names_the_largest_variance_reduction() -> None:
     # 3 answers, 2 reviewers: answers 7 / 3, reviewers 1.5 / 2, taste 1.5 / 6
     advice = spending_advice(variance_split(table([[1, 2], [3, 4], [5, 9]])))
 

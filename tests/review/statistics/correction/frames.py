@@ -1,4 +1,4 @@
-"""Frames for hand-worked corrections."""
+"""Sampling frames for hand-worked corrections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from review.statistics.correction.frame import Component, ReviewState, SamplingF
 
 @dataclass(frozen=True)
 class FrameAnswer:
-    """One answer of a frame, as its columns have it; without a group it is its own."""
+    """One answer of a frame; without a group it forms its own."""
 
     key: Hashable
     judge: float | None
@@ -28,25 +28,25 @@ class FrameAnswer:
 
 
 def frame_of(answers: Sequence[FrameAnswer]) -> SamplingFrame:
-    """The answers as columns."""
-    strata = sorted({one.stratum for one in answers})
-    groups = [("alone", one.key) if one.group is None else one.group for one in answers]
+    """Convert answers to the columns of a frame."""
+    strata = sorted({answer.stratum for answer in answers})
+    groups = [("alone", answer.key) if answer.group is None else answer.group for answer in answers]
 
     def column(values: Sequence[float | None]) -> np.ndarray:
         return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
     return SamplingFrame(
         key=np.arange(len(answers)),
-        names=[one.key for one in answers],
-        judge=column([one.judge for one in answers]),
-        rating=column([one.rating for one in answers]),
-        state=np.array([one.state for one in answers], dtype=np.int64),
-        probability=column([one.probability for one in answers]),
-        stratum=np.array([strata.index(one.stratum) for one in answers], dtype=np.int64),
+        names=[answer.key for answer in answers],
+        judge=column([answer.judge for answer in answers]),
+        rating=column([answer.rating for answer in answers]),
+        state=np.array([answer.state for answer in answers], dtype=np.int64),
+        probability=column([answer.probability for answer in answers]),
+        stratum=np.array([strata.index(answer.stratum) for answer in answers], dtype=np.int64),
         strata=strata,
         group=factorize(groups),
         groups=list(dict.fromkeys(groups)),
-        in_prompt=np.array([one.built for one in answers], dtype=np.bool_),
+        in_prompt=np.array([answer.built for answer in answers], dtype=np.bool_),
     )
 
 
@@ -60,37 +60,41 @@ def rated(
 def unsampled(
     key: int, judge: float | None, probability: float | None = 0.5, stratum: str = "", group: Hashable = None
 ) -> FrameAnswer:
-    """An answer of the frame that the draw did not take."""
+    """An answer that was not sampled."""
     return FrameAnswer(key, judge, None, ReviewState.NOT_SAMPLED, probability, stratum, group)
 
 
 def silent(key: int, judge: float | None, probability: float = 0.5, stratum: str = "") -> FrameAnswer:
-    """A sampled answer that was reached and got no rating."""
+    """A sampled answer that was skipped."""
     return FrameAnswer(key, judge, None, ReviewState.NO_RESPONSE, probability, stratum)
 
 
 def waiting(key: int, judge: float | None, probability: float = 0.5, stratum: str = "") -> FrameAnswer:
-    """A sampled answer that was not reached yet."""
+    """A sampled answer that was not served yet."""
     return FrameAnswer(key, judge, None, ReviewState.NOT_REACHED, probability, stratum)
 
 
 def yes_no(answers: Sequence[FrameAnswer]) -> Component:
-    """A yes/no component of the answers."""
+    """A yes/no component over the answers."""
     return Component("correct", frame_of(answers), 0.0, 1.0, yes_no=True)
 
 
 def wilson(value: float, variance: float, quantile: float, low: float = 0.0, high: float = 1.0) -> object:
-    """From the smaller to the larger of value -+ quantile sd and of the roots m of ``(value - m)^2 = r (high - m)(m -
-    low)``, ``r = quantile^2 variance / (high - value)(value - low)``."""
+    """Expected score interval.
+
+    It spans value -+ quantile sd and the roots m of ``(value - m)^2 = r (high - m)(m - low)``, with
+    ``r = quantile^2 variance / (high - value)(value - low)``."""
     r = quantile**2 * variance / ((high - value) * (value - low))
     roots = np.roots([1 + r, -2 * value - r * (low + high), value**2 + r * low * high])
-    half = quantile * variance**0.5
-    return pytest.approx((min(value - half, *roots), max(value + half, *roots)), rel=1e-5)
+    half_width = quantile * variance**0.5
+    return pytest.approx((min(value - half_width, *roots), max(value + half_width, *roots)), rel=1e-5)
 
 
 def half_labelled(rest_accepted: int = 14) -> list[FrameAnswer]:
-    """40 answers, 20 of them rated by a uniform draw: of 10 the judge rejects the experts accept 2, of 10 he accepts
-    8. Of the 20 others the judge accepts ``rest_accepted``."""
-    labels = [rated(at, 0.0, float(at < 2)) for at in range(10)]
-    labels += [rated(10 + at, 1.0, float(at < 8)) for at in range(10)]
-    return labels + [unsampled(20 + at, float(at < rest_accepted)) for at in range(20)]
+    """40 answers, 20 of them rated after a uniform draw.
+
+    Of 10 that the judge rejects the experts accept 2, of 10 it accepts they accept 8. Of the other 20 the judge accepts
+    ``rest_accepted``."""
+    labels = [rated(i, 0.0, float(i < 2)) for i in range(10)]
+    labels += [rated(10 + i, 1.0, float(i < 8)) for i in range(10)]
+    return labels + [unsampled(20 + i, float(i < rest_accepted)) for i in range(20)]

@@ -1,4 +1,4 @@
-"""What a frame may hold, and what its answers are without being told more."""
+"""Sampling frames: valid contents and derived states."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RATED, WAITING = ReviewState.RATED, ReviewState.NOT_REACHED
         (ReviewState.NOT_SAMPLED, None, 0.5, False, False),
     ],
 )
-def test_a_rating_counts_where_a_draw_with_known_probability_took_the_answer(
+def test_rating_counts_where_the_inclusion_probability_is_known(
     state: ReviewState, rating: float | None, probability: float | None, sampled: bool, labelled: bool
 ) -> None:
     frame = frame_of([FrameAnswer(1, 0.5, rating, state, probability)])
@@ -43,27 +43,27 @@ def test_a_rating_counts_where_a_draw_with_known_probability_took_the_answer(
         ({"rating": math.inf, "state": RATED}, "finite"),
     ],
 )
-def test_an_answer_that_contradicts_itself_is_refused(fields: dict[str, Any], message: str) -> None:
+def test_contradictory_answer_is_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         frame_of([FrameAnswer(**({"key": 1, "judge": 0.5} | fields))])
 
 
-def test_a_component_needs_answers_and_bounds_that_differ() -> None:
-    one, two = FrameAnswer(1, 0.5), FrameAnswer(2, None)
-    assert Component("m", frame_of([one, two]), -1.0, 2.0).width == 3.0
+def test_component_needs_answers_and_distinct_bounds() -> None:
+    scored_answer, unscored_answer = FrameAnswer(1, 0.5), FrameAnswer(2, None)
+    assert Component("m", frame_of([scored_answer, unscored_answer]), -1.0, 2.0).width == 3.0
     for answers, low, high, message in (
         ([], 0.0, 1.0, "needs answers"),
-        ([one, two], 1.0, 1.0, "above the lower"),
+        ([scored_answer, unscored_answer], 1.0, 1.0, "above the lower"),
     ):
         with pytest.raises(ValueError, match=message):
             Component("m", frame_of(answers), low, high)
 
 
-def test_the_names_that_files_and_programs_read_stay() -> None:
-    assert [str(one) for one in Target] == ["this_run", "questions_like_these"]
+def test_values_stored_in_files_are_stable() -> None:
+    assert [str(member) for member in Target] == ["this_run", "questions_like_these"]
     methods = ["regression", "mean_of_labels", "census", "bound", "clopper_pearson", "as_it_came", "sum"]
-    assert [str(one) for one in Method] == methods
-    assert [str(one) for one in WithheldReason] == [
+    assert [str(member) for member in Method] == methods
+    assert [str(member) for member in WithheldReason] == [
         "too_few_labels",
         "stratum_too_few_labels",
         "non_response",
@@ -74,7 +74,7 @@ def test_the_names_that_files_and_programs_read_stay() -> None:
         "too_few_groups",
         "no_values",
     ]
-    assert [str(one) for one in EstimateWarning] == [
+    assert [str(member) for member in EstimateWarning] == [
         "few_off_commonest",
         "failed_stratum_bounds",
         "clipped",
@@ -83,9 +83,9 @@ def test_the_names_that_files_and_programs_read_stay() -> None:
     ]
 
 
-def test_of_several_frames_an_answer_is_labelled_where_any_has_a_label_of_it() -> None:
-    one = frame_of([rated(1, 1.0, 1.0), unsampled(2, 1.0)])
-    other = frame_of([unsampled(1, 1.0), unsampled(2, 1.0), rated(3, 0.0, 1.0)])
-    found = unite_frames([one, other])
-    assert list(found.labelled) == [True, False, True]
-    assert [list(at) for at in found.places] == [[0, 1], [0, 1, 2]]
+def test_united_frame_is_labelled_where_any_frame_is() -> None:
+    first_frame = frame_of([rated(1, 1.0, 1.0), unsampled(2, 1.0)])
+    second_frame = frame_of([unsampled(1, 1.0), unsampled(2, 1.0), rated(3, 0.0, 1.0)])
+    united = unite_frames([first_frame, second_frame])
+    assert list(united.labelled) == [True, False, True]
+    assert [list(positions) for positions in united.places] == [[0, 1], [0, 1, 2]]

@@ -11,11 +11,11 @@ from review.statistics.correction.outcome import Influence, Method, Target, grou
 
 
 @pytest.mark.parametrize("groups", [3, 12, 150])
-def test_groups_of_equal_size_have_one_less(groups: int) -> None:
+def test_equal_groups_have_one_degree_less_than_their_number(groups: int) -> None:
     assert group_freedom(np.array([7] * groups)) == pytest.approx(groups - 1)
 
 
-def test_two_groups_have_one_whatever_their_sizes() -> None:
+def test_two_groups_have_one_degree_whatever_their_sizes() -> None:
     assert group_freedom(np.array([1, 99])) == 1.0
     assert group_freedom(np.array([5])) == 1.0
 
@@ -30,21 +30,21 @@ def test_one_large_group_of_three_by_hand() -> None:
 
 
 @given(st.lists(st.integers(1, 200), min_size=3, max_size=40))
-def test_it_is_that_of_the_written_out_matrix(sizes: list[int]) -> None:
+def test_degrees_equal_those_of_the_explicit_matrix(sizes: list[int]) -> None:
     share = np.array(sizes) / sum(sizes)
     centred = np.eye(len(sizes)) - np.outer(share, np.ones(len(sizes)))
     matrix = centred @ np.diag(share**2) @ centred.T
-    found = group_freedom(np.array(sizes))
+    freedom = group_freedom(np.array(sizes))
     expected = np.trace(matrix) ** 2 / np.trace(matrix @ matrix)
-    assert found == pytest.approx(expected, rel=1e-4)
-    assert 1.0 <= found <= len(sizes) - 1 + 1e-9
+    assert freedom == pytest.approx(expected, rel=1e-4)
+    assert 1.0 <= freedom <= len(sizes) - 1 + 1e-9
 
 
-def test_two_groups_have_an_interval_and_one_has_none() -> None:
-    part = np.array([0.1, 0.1, -0.1, -0.1])
-    influence = Influence(0.5, part, part, Method.MEAN_OF_LABELS, None)
-    known = (np.ones(4, dtype=np.bool_), Target.QUESTIONS_LIKE_THESE, (0.0, 1.0), 0.95)
-    ends = target_interval(influence, np.array([0, 0, 1, 1]), *known)
+def test_interval_needs_two_groups() -> None:
+    influence_values = np.array([0.1, 0.1, -0.1, -0.1])
+    influence = Influence(0.5, influence_values, influence_values, Method.MEAN_OF_LABELS, None)
+    arguments = (np.ones(4, dtype=np.bool_), Target.QUESTIONS_LIKE_THESE, (0.0, 1.0), 0.95)
+    ends = target_interval(influence, np.array([0, 0, 1, 1]), *arguments)
     assert ends is not None
     assert ends.groups == 2
-    assert target_interval(influence, np.zeros(4, dtype=np.int64), *known) is None
+    assert target_interval(influence, np.zeros(4, dtype=np.int64), *arguments) is None

@@ -1,4 +1,4 @@
-"""What must hold for any frame, and that intervals cover as often as they say."""
+"""Properties of corrections for any frame, and interval coverage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, Method, Target
 from review.statistics.sampling.draw import draw
 from review.statistics.sampling.member import DrawParams, Member
-from tests.examples import examples, first_fast
+from tests.examples import first_fast, max_examples
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 
 STATES = st.sampled_from([ReviewState.RATED] * 6 + [ReviewState.NOT_SAMPLED] * 4 + list(ReviewState))
@@ -38,8 +38,8 @@ def component(rows: list[tuple], name: str = "x") -> Component:
         name,
         frame_of(
             [
-                FrameAnswer(at, judge, y if state is ReviewState.RATED else None, state, p, stratum, group)
-                for at, (judge, y, state, p, stratum, group) in enumerate(rows)
+                FrameAnswer(i, judge, y if state is ReviewState.RATED else None, state, p, stratum, group)
+                for i, (judge, y, state, p, stratum, group) in enumerate(rows)
             ]
         ),
         1.0,
@@ -48,24 +48,24 @@ def component(rows: list[tuple], name: str = "x") -> Component:
 
 
 @given(answers, st.sampled_from(list(Target)))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=max_examples(200), deadline=None)
 def test_every_outcome_is_finite_ordered_and_on_the_scale(rows: list[tuple], target: Target) -> None:
-    for found in (corrected_component(component(rows), target), corrected_overall([component(rows)], target)):
-        json.dumps(found.to_dict(), allow_nan=False)
-        if isinstance(found, Estimate):
-            assert 1.0 <= found.low <= found.value <= found.high <= 5.0
-            if target is Target.THIS_RUN and found.method not in {Method.CENSUS, Method.SUM}:
-                assert found.low < found.high
+    for outcome in (corrected_component(component(rows), target), corrected_overall([component(rows)], target)):
+        json.dumps(outcome.to_dict(), allow_nan=False)
+        if isinstance(outcome, Estimate):
+            assert 1.0 <= outcome.low <= outcome.value <= outcome.high <= 5.0
+            if target is Target.THIS_RUN and outcome.method not in {Method.CENSUS, Method.SUM}:
+                assert outcome.low < outcome.high
 
 
 @given(answers, st.integers(0, 99))
-@settings(max_examples=examples(60), deadline=None)
-def test_the_order_of_the_frame_changes_nothing(rows: list[tuple], seed: int) -> None:
-    given_order = component(rows)
+@settings(max_examples=max_examples(60), deadline=None)
+def test_frame_order_changes_nothing(rows: list[tuple], seed: int) -> None:
+    original = component(rows)
     places = list(range(len(rows)))
     random.Random(seed).shuffle(places)
-    shuffled = given_order.frame.take(np.array(places))
-    first, second = corrected_component(given_order), corrected_component(Component("x", shuffled, 1.0, 5.0))
+    shuffled = original.frame.take(np.array(places))
+    first, second = corrected_component(original), corrected_component(Component("x", shuffled, 1.0, 5.0))
 
     assert type(first) is type(second)
     if isinstance(first, Estimate) and isinstance(second, Estimate):
@@ -73,7 +73,7 @@ def test_the_order_of_the_frame_changes_nothing(rows: list[tuple], seed: int) ->
 
 
 def population(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """600 answers on 1..5: the judge sees the experts' value with an error, half a level too generous."""
+    """600 answers on 1..5 whose judge errs around the expert value, half a level too generous."""
     rng = np.random.default_rng(seed)
     expert = rng.choice([1, 2, 3, 4, 5], 600, p=[0.1, 0.1, 0.2, 0.3, 0.3]).astype(float)
     judge = np.clip(np.round(expert + 0.5 + rng.normal(0, 0.9, 600)), 1, 5)
@@ -81,31 +81,31 @@ def population(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("strategy", first_fast(["stratified", "uniform", "uncertainty"], 1))
-def test_intervals_cover_as_often_as_they_say(strategy: str) -> None:
+def test_intervals_have_their_stated_coverage(strategy: str) -> None:
     # 300 draws: the standard error of a coverage of 95% is 1.3%, so 91% to 99% is three of them; the bias of a mean
     # of 300 estimates is within 3 / sqrt(300) = 17% of their standard deviation, 9% of the half-width
     judge, expert, spread = population(7)
-    members = [Member(at, "", float(value)) for at, value in enumerate(judge)]
+    members = [Member(i, "", float(value)) for i, value in enumerate(judge)]
     params = DrawParams(spread=dict(enumerate(spread.tolist())))
     hits, errors, halves = 0, [], []
     for seed in range(300):
-        drawn = draw(members, strategy, 60, seed, params)
+        sample = draw(members, strategy, 60, seed, params)
         frame = [
             FrameAnswer(
-                one.key,
-                float(judge[one.key]),
-                float(expert[one.key]) if one.sampled else None,
-                ReviewState.RATED if one.sampled else ReviewState.NOT_SAMPLED,
-                one.probability,
-                one.stratum,
+                answer.key,
+                float(judge[answer.key]),
+                float(expert[answer.key]) if answer.sampled else None,
+                ReviewState.RATED if answer.sampled else ReviewState.NOT_SAMPLED,
+                answer.probability,
+                answer.stratum,
             )
-            for one in drawn
+            for answer in sample
         ]
-        found = corrected_component(Component("x", frame_of(frame), 1.0, 5.0))
-        assert isinstance(found, Estimate)
-        hits += found.low <= expert.mean() <= found.high
-        errors.append(found.value - expert.mean())
-        halves.append((found.high - found.low) / 2)
+        corrected = corrected_component(Component("x", frame_of(frame), 1.0, 5.0))
+        assert isinstance(corrected, Estimate)
+        hits += corrected.low <= expert.mean() <= corrected.high
+        errors.append(corrected.value - expert.mean())
+        halves.append((corrected.high - corrected.low) / 2)
 
     assert 0.91 <= hits / 300 <= 0.99
     assert abs(np.mean(errors)) < 0.1 * np.mean(halves)

@@ -1,4 +1,4 @@
-"""McNemar, Holm, the gate, the ranking, and the difference of corrected scores."""
+"""McNemar, Holm, the gate, the ranking and the difference of corrected scores."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_holm_by_hand() -> None:
         (0.65, 0.75, GateVerdict.UNDECIDED),
     ],
 )
-def test_fail_under_seventy(low: float, high: float, verdict: GateVerdict) -> None:
+def test_fail_under_seventy_percent(low: float, high: float, verdict: GateVerdict) -> None:
     assert fail_under(low, high, 0.70) is verdict
 
 
@@ -60,7 +60,9 @@ def test_fail_under_seventy(low: float, high: float, verdict: GateVerdict) -> No
         (0.6, 0.6999999994, GateVerdict.FAILED),
     ],
 )
-def test_ends_are_compared_with_the_limit_in_nine_digits(low: float, high: float, verdict: GateVerdict) -> None:
+def test_interval_ends_are_compared_with_the_limit_in_nine_digits(
+    low: float, high: float, verdict: GateVerdict
+) -> None:
     assert fail_under(low, high, 0.7) is verdict
     assert max_drop(low - 1.0, high - 1.0, 0.3) is verdict
 
@@ -75,12 +77,12 @@ def test_ends_are_compared_with_the_limit_in_nine_digits(low: float, high: float
         (0.8, 100, 0.8, None),
     ],
 )
-def test_a_pass_rate_tells_how_many_answers_decide_it(
+def test_pass_rate_reports_how_many_answers_decide_it(
     rate: float, answers: int, limit: float, needed: int | None
 ) -> None:
-    """Found beside it with scipy's beta quantiles, one size after the other."""
-    found = answers_to_decide(rate, answers, limit)
-    assert (found and found.needed) == needed
+    """Reference sizes come from scipy's beta quantiles, tried one after the other."""
+    answer_count = answers_to_decide(rate, answers, limit)
+    assert (answer_count and answer_count.needed) == needed
 
 
 @pytest.mark.parametrize(
@@ -88,21 +90,23 @@ def test_a_pass_rate_tells_how_many_answers_decide_it(
 )
 def test_advice_ends_at_two_thousand_questions(distance: float, needed: int | None) -> None:
     # 100 x (.05 / distance)^2: 100, 1992.98, 2029.05, 27777.8
-    found = questions_to_decide(100, 0.05, distance)
-    assert (found and found.needed) == needed
+    advice = questions_to_decide(100, 0.05, distance)
+    assert (advice and advice.needed) == needed
 
 
 def test_advice_ends_at_two_thousand_ratings() -> None:
     # 1 / n = (1/100 - 1/50,000) x (distance / .05)^2 + 1/50,000: .05 of .05 stays, .011 needs 1,987.9, .01 2,385.5
-    found = {at: labels_to_decide(100, 50_000, 50_000, 0.05, 0.05, at) for at in (0.05, 0.011, 0.01)}
-    assert [one and (one.resource, one.needed) for one in found.values()] == [
+    advice_by_distance = {
+        distance: labels_to_decide(100, 50_000, 50_000, 0.05, 0.05, distance) for distance in (0.05, 0.011, 0.01)
+    }
+    assert [advice and (advice.resource, advice.needed) for advice in advice_by_distance.values()] == [
         (Resource.LABELS, 100),
         (Resource.LABELS, 1988),
         None,
     ]
 
 
-def test_a_limit_that_was_summed_is_rounded_too() -> None:
+def test_summed_limit_is_rounded_too() -> None:
     # 0.1 + 0.2 is 0.30000000000000004, which no end of 0.3 reaches unrounded
     assert fail_under(0.3, 0.4, 0.1 + 0.2) is GateVerdict.PASSED
 
@@ -117,7 +121,7 @@ def test_a_limit_that_was_summed_is_rounded_too() -> None:
         (-0.1, -6e-10, DifferenceVerdict.WORSE),
     ],
 )
-def test_a_difference_is_compared_with_none_in_nine_digits(low: float, high: float, verdict: DifferenceVerdict) -> None:
+def test_difference_is_compared_with_zero_in_nine_digits(low: float, high: float, verdict: DifferenceVerdict) -> None:
     assert difference_verdict(low, high) is verdict
 
 
@@ -129,64 +133,64 @@ def test_max_drop_of_two_points() -> None:
         max_drop(0, 1, -0.1)
 
 
-def test_ranking_orders_by_common_questions_and_says_which_places_are_sure() -> None:
+def test_ranking_uses_common_questions_and_reports_rank_bounds() -> None:
     questions = range(100)
     runs = {
         "clear": dict.fromkeys(questions, 1.0),
         "middle": {q: float(q % 2) for q in questions},
         "near": {q: float((q + 1) % 2) for q in questions} | {"extra": 1.0},
     }
-    found = rank_runs(runs)
+    ranking = rank_runs(runs)
 
-    assert found.questions == 100
-    assert [(one.run, one.mean) for one in found.order] == [("clear", 1.0), ("middle", 0.5), ("near", 0.5)]
-    assert [one.places for one in found.order] == [(1, 1), (2, 3), (2, 3)]
+    assert ranking.questions == 100
+    assert [(ranked.run, ranked.mean) for ranked in ranking.order] == [("clear", 1.0), ("middle", 0.5), ("near", 0.5)]
+    assert [ranked.places for ranked in ranking.order] == [(1, 1), (2, 3), (2, 3)]
     assert rank_runs({}) == RunRanking((), 0)
 
 
-def test_a_ranking_of_sums_takes_each_part_over_the_questions_that_all_runs_have_it_of() -> None:
+def test_weighted_ranking_takes_each_part_over_its_common_questions() -> None:
     # a: 0.5 x mean(1, 0) + 0.5 x 1 = 0.75; b: 0.5 x mean(1, 1) + 0.5 x 0 = 0.5; question 3 of "hit" only a has
     runs = {
         "b": {"hit": {1: 1.0, 2: 1.0}, "refusal": {9: 0.0}},
         "a": {"hit": {1: 1.0, 2: 0.0, 3: 0.0}, "refusal": {9: 1.0}},
     }
-    found = rank_weighted_runs(runs, {"hit": 0.5, "refusal": 0.5, "unknown": 0.2})
+    ranking = rank_weighted_runs(runs, {"hit": 0.5, "refusal": 0.5, "unknown": 0.2})
 
-    assert [(one.run, one.mean) for one in found.order] == [("a", 0.75), ("b", 0.5)]
-    assert found.questions == 3
-
-
-def test_one_run_alone_has_the_first_place() -> None:
-    found = rank_runs({"only": {1: 0.5, 2: 1.0}})
-
-    assert [(one.run, one.mean, one.places) for one in found.order] == [("only", 0.75, (1, 1))]
+    assert [(ranked.run, ranked.mean) for ranked in ranking.order] == [("a", 0.75), ("b", 0.5)]
+    assert ranking.questions == 3
 
 
-def test_a_score_less_itself_is_nothing_with_only_the_unseen_around_it() -> None:
+def test_single_run_has_the_first_place() -> None:
+    ranking = rank_runs({"only": {1: 0.5, 2: 1.0}})
+
+    assert [(ranked.run, ranked.mean, ranked.places) for ranked in ranking.order] == [("only", 0.75, (1, 1))]
+
+
+def test_score_minus_itself_is_zero_with_only_unseen_uncertainty() -> None:
     component = yes_no([replace(answer, group=answer.key) for answer in half_labelled()])
-    found, alone = (
+    difference, single = (
         corrected_difference([component], [component]),
         corrected_component(component, Target.QUESTIONS_LIKE_THESE),
     )
 
-    assert isinstance(found, Estimate)
-    assert isinstance(alone, Estimate)
+    assert isinstance(difference, Estimate)
+    assert isinstance(single, Estimate)
     # What varies takes itself out. The allowance for answers that were not seen stays: they are different answers'.
-    assert (found.value, found.low) == pytest.approx((0.0, -found.high), abs=1e-12)
-    assert 0.0 < found.high < (alone.high - alone.low) / 4
+    assert (difference.value, difference.low) == pytest.approx((0.0, -difference.high), abs=1e-12)
+    assert 0.0 < difference.high < (single.high - single.low) / 4
 
 
 def test_unpaired_runs_add_their_variances() -> None:
     first = yes_no([replace(answer, group=("a", answer.key)) for answer in half_labelled()])
     second = yes_no([replace(answer, group=("b", answer.key)) for answer in half_labelled(4)])
-    found = corrected_difference([first], [second])
-    widths = [corrected_component(one, Target.QUESTIONS_LIKE_THESE) for one in (first, second)]
+    difference = corrected_difference([first], [second])
+    widths = [corrected_component(estimate, Target.QUESTIONS_LIKE_THESE) for estimate in (first, second)]
 
-    assert isinstance(found, Estimate)
+    assert isinstance(difference, Estimate)
     # 0.6 x (24 - 14) / 40
-    assert found.value == pytest.approx(0.15)
-    alone = [one.high - one.low for one in widths if isinstance(one, Estimate)]
+    assert difference.value == pytest.approx(0.15)
+    interval_widths = [estimate.high - estimate.low for estimate in widths if isinstance(estimate, Estimate)]
     # 80/79 instead of 40/39 groups; the same 18 degrees of freedom. The allowances for unseen answers add up as they
     # are, not as squares, which makes up to 3% more.
-    squares = sum(w * w for w in alone) * (80 / 79) / (40 / 39)
-    assert squares <= (found.high - found.low) ** 2 <= 1.03 * squares
+    squares = sum(w * w for w in interval_widths) * (80 / 79) / (40 / 39)
+    assert squares <= (difference.high - difference.low) ** 2 <= 1.03 * squares

@@ -1,4 +1,4 @@
-"""Strata of a plan as a lead reads them."""
+"""Readable names of a plan's strata."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from review.reports.figure import Figure, stratum_in_words, why_withheld
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "description"),
     [
         ("inference 1..1.667", "추론 1–1.667"),
         ("inference|single_hop 2", "추론, 단일 사실 2"),
@@ -18,12 +18,12 @@ from review.reports.figure import Figure, stratum_in_words, why_withheld
         (" 3..4", "3–4"),
     ],
 )
-def test_a_stratum_is_told_by_category_and_scores(name: str, told: str) -> None:
+def test_stratum_is_described_by_category_and_scores(name: str, description: str) -> None:
     with override("ko"):
-        assert stratum_in_words(name) == told
+        assert stratum_in_words(name) == description
 
 
-def test_strata_that_lack_ratings_are_told_in_words_too() -> None:
+def test_strata_without_ratings_are_described_too() -> None:
     missing = {"strata": {"inference|single_hop 2..3": 2, "certain": 1}}
     with override("ko"):
         text = why_withheld(
@@ -33,6 +33,6 @@ def test_strata_that_lack_ratings_are_told_in_words_too() -> None:
     assert "certain" not in text
 
 
-def test_strata_of_failed_answers_and_the_others_have_names() -> None:
+def test_failed_and_merged_strata_have_names() -> None:
     with override("en"):
         assert [stratum_in_words(name) for name in ("fails", "rest")] == ["below the set value", "all the others"]
