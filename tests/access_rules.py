@@ -178,7 +178,7 @@ API = {
     ("POST", "api-run-list"): EVALUATES,
     ("GET", "api-run-detail"): SEES_RUNS,
     ("POST", "api-question-set-run"): EVALUATES,
-    ("GET", "api-generation-run"): SEES_RUNS,
+    ("GET", "api-run-evaluation"): SEES_RUNS,
     ("GET", "api-run-answers"): SEES_RUNS,
     ("POST", "api-run-pause"): EVALUATES,
     ("POST", "api-run-resume"): EVALUATES,

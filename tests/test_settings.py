@@ -123,7 +123,7 @@ call_command("migrate", verbosity=0)
 from tests.faults.prepare import main
 from evaluation.models import Endpoint
 from evaluation.runs.execution import drain
-run = main(3, "http://127.0.0.1:9/v1", started=True)
+run = main(3, "http://127.0.0.1:9/v1", start_now=True)
 Endpoint.objects.update(key_env="CONCORD_KEY_JUDGE")
 print(repr(list(Endpoint.objects.all())), drain(run, seconds=3))
 from django_q.models import OrmQ

@@ -68,5 +68,5 @@ def _system(project: Project, name: str) -> SystemVersion:
 
 urlpatterns = [
     path("datasets/<int:pk>/runs", DatasetRunViewSet.as_view({"post": "start"}), name="api-question-set-run"),
-    path("runs/<int:pk>", DatasetRunViewSet.as_view({"get": "retrieve"}), name="api-generation-run"),
+    path("runs/<int:pk>", DatasetRunViewSet.as_view({"get": "retrieve"}), name="api-run-evaluation"),
 ]

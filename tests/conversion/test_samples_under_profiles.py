@@ -32,7 +32,7 @@ def project(request: pytest.FixtureRequest, sample_data: Path, tmp_path: Path) -
     """A project with the first questions of a data set and the answers to them."""
     folder = sample_data / request.param
     converter: Any = ragtruth if request.param == "ragtruth_qa" else openqa
-    items = converter.read(folder) if converter is ragtruth else openqa_items(folder)
+    items = converter.read_items(folder) if converter is ragtruth else openqa_items(folder)
     questions = converter.questions(items)[:QUESTIONS]
     expected_ids = {row["id"] for row in questions}
     answers = [row for row in converter.answers(items) if row["question_id"] in expected_ids]

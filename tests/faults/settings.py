@@ -4,6 +4,6 @@ import os
 
 from config.settings import *  # noqa: F403 -- all of them
 
-for _name in ("LEASE_SECONDS", "BUDGET_SECONDS", "HEARTBEAT_SECONDS", "WEDGED_SECONDS"):
+for _name in ("LEASE_SECONDS", "TASK_SECONDS", "HEARTBEAT_SECONDS", "WORKER_TIMEOUT_SECONDS"):
     if f"SITE_{_name}" in os.environ:
         globals()[f"CONCORD_{_name}"] = int(os.environ[f"SITE_{_name}"])

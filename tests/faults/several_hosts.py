@@ -19,7 +19,7 @@ class Host:
         folder = site.folder / name
         folder.mkdir()
         site.environment.setdefault("SECRET_KEY", secrets.token_urlsafe(64))  # the same for all
-        own = {"CONCORD_VAR": str(folder / "var"), "CONCORD_HOST": name, "SITE_WEDGED_SECONDS": "120"}
+        own = {"CONCORD_VAR": str(folder / "var"), "CONCORD_HOST": name, "SITE_WORKER_TIMEOUT_SECONDS": "120"}
         role_options = ["--no-worker", "--port", str(self.port)] if web else ["--no-web"]
         with (site.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(

@@ -136,7 +136,7 @@ def test_budget_overrun_of_three_workers_is_limited_to_calls_in_flight(
         "PRICES": str(site.folder / "prices.yaml"),
         "WORKERS": "1",
         "CALL_SECONDS": "90",
-        "BUDGET_SECONDS": "90",
+        "TASK_SECONDS": "90",
     }
     site.environment |= {f"CONCORD_{name}": value for name, value in overrides.items()}
     call = 0.00096  # dollars: 960 tokens at one a million

@@ -45,7 +45,7 @@ def _matching_pids(parent: int, name: str) -> list[int]:
     ],
 )
 def test_repeated_kills_leave_site_available_and_run_complete(site: Site, judge: JudgeServer, names: str) -> None:
-    site.environment |= {"SITE_LEASE_SECONDS": "90", "SITE_WEDGED_SECONDS": "120"}  # as by default
+    site.environment |= {"SITE_LEASE_SECONDS": "90", "SITE_WORKER_TIMEOUT_SECONDS": "120"}  # as by default
     judge.latency = 2.0
     run = prepare_run(site, judge, ANSWERS)
     parent = site.start("manage.py", "serve", "--port", str(port := free_port()))

@@ -50,7 +50,7 @@ OUTAGES: dict[str, Outage] = {
     ],
 )
 def test_workers_wait_out_judge_outage(site: Site, kind: str, seconds: int) -> None:
-    site.environment |= {"CONCORD_WORKERS": "3", "SITE_HEARTBEAT_SECONDS": "5", "SITE_WEDGED_SECONDS": "90"}
+    site.environment |= {"CONCORD_WORKERS": "3", "SITE_HEARTBEAT_SECONDS": "5", "SITE_WORKER_TIMEOUT_SECONDS": "90"}
     start_outage, end_outage = OUTAGES[kind]
     judge = JudgeServer(latency=1.0, keep_log=False)
     judge.start()

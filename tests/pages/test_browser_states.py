@@ -60,8 +60,8 @@ def test_error_pages_have_no_problems(
     settings.CONCORD_EXPORTS_PER_HOUR = 1
     _, run = judged_runs()
     count_export(demo["lead"])
-    monkeypatch.setattr(reports_views, "attention", raise_error)
-    monkeypatch.setattr(ratings_views, "person", raise_database_full)
+    monkeypatch.setattr(reports_views, "load_open_work", raise_error)
+    monkeypatch.setattr(ratings_views, "signed_in_user", raise_database_full)
     pages = {
         ("lead", "/nothing/here/"): 404,
         ("lead", reverse("run-report", args=[run.pk])): 429,

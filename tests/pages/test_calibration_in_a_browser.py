@@ -120,8 +120,8 @@ def test_lead_tests_and_activates_a_better_prompt(
         candidate_path = window.path
         window.open(candidate_path)
         check_page("3-draft")
-        window.click_through(f"form[action='{workbench_path}offer/'] button")
-        window.click_through(f"form[action='{workbench_path}look/'] button")
+        window.click_through(f"form[action='{workbench_path}propose/'] button")
+        window.click_through(f"form[action='{workbench_path}holdout-test/'] button")
         holdout_test = HoldoutTest.objects.get()
         if not hasattr(holdout_test, "result"):  # nobody works here but this test
             work_on_job(holdout_tests.advance_holdout_test, holdout_test.pk)

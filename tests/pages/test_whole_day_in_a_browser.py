@@ -34,8 +34,9 @@ def site(request: Any, tmp_path: Path, judge_server: JudgeServer) -> Iterator[tu
     port = free_port()
     with fresh_database(request.param, tmp_path) as database:
         new_site = Site(tmp_path, database, judge_server.base_url.removesuffix("/v1"))
-        for setting in ("LEASE_SECONDS", "BUDGET_SECONDS", "CALL_SECONDS", "HEARTBEAT_SECONDS", "WEDGED_SECONDS"):
-            del new_site.environment[f"CONCORD_{setting}"]
+        for setting in ("LEASE_SECONDS", "TASK_SECONDS", "HEARTBEAT_SECONDS", "WORKER_TIMEOUT_SECONDS"):
+            del new_site.environment[f"SITE_{setting}"]
+        del new_site.environment["CONCORD_CALL_SECONDS"]
         new_site.environment["DJANGO_SUPERUSER_PASSWORD"] = PASSWORD
         new_site.manage("migrate", "--verbosity", "0")
         new_site.manage("createsuperuser", "--noinput", "--username", ADMINISTRATOR, "--email", "boss@example.org")

@@ -28,7 +28,7 @@ def calls_per_second(clusters: int, max_concurrency: int, latency: float, second
         fresh_database("postgres", Path(folder)) as url,
     ):
         site = Site(Path(folder), url, judge.origin)
-        default_settings = {"SITE_LEASE_SECONDS": "90", "SITE_BUDGET_SECONDS": "45", "SITE_WEDGED_SECONDS": "120"}
+        default_settings = {"SITE_LEASE_SECONDS": "90", "SITE_TASK_SECONDS": "45", "SITE_WORKER_TIMEOUT_SECONDS": "120"}
         site.environment |= default_settings | {"CONCORD_CALL_SECONDS": "60"}
         site.manage("migrate", "--verbosity", "0")
         options = ("--draft", f"--places={clusters * max_concurrency}")

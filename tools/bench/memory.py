@@ -39,7 +39,7 @@ def main() -> None:
         fresh_database(options.database, Path(folder)) as url,
     ):
         site = Site(Path(folder), url, judge.origin)
-        site.environment |= {"SITE_BUDGET_SECONDS": "45", "SITE_LEASE_SECONDS": "90"}
+        site.environment |= {"SITE_TASK_SECONDS": "45", "SITE_LEASE_SECONDS": "90"}
         site.manage("migrate", "--verbosity", "0")
         run = int(site.python("-m", "tests.faults.prepare", str(total), judge.base_url).splitlines()[-1])
         peaks: dict[str, tuple[int, int]] = {"first": (0, 0), "last": (0, 0)}

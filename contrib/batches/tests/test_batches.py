@@ -404,13 +404,13 @@ def test_batch_lease_is_held_by_a_single_worker(judge: JudgeServer) -> None:
 @pytest.mark.slow
 def test_conversations_of_several_calls_continue_in_the_next_batch(judge: JudgeServer) -> None:
     answers = make_answers(3)
-    run = remote_run(judge, answers, batch=True, also=["claim_support"])
+    run = remote_run(judge, answers, batch=True, metrics=("claim_support",))
     start(run)
     completed_run = drain_run(run, 6)
     assert completed_run.state in {Run.State.COMPLETED, Run.State.INCOMPLETE}
     assert judge.calls == 0
     assert len(judge.batches.stored) > 1
-    single = remote_run(judge, answers, use_cache=False, also=["claim_support"])
+    single = remote_run(judge, answers, use_cache=False, metrics=("claim_support",))
     start(single)
     drain_run(single, 1)
     assert values(run) == values(single)

@@ -149,7 +149,7 @@ def test_sixty_questions_become_an_evaluated_set(
     draft_ids = [{row.draft.pk for row in entry.context["page"].rows} for entry in (first, seventh)]
     assert [len(entry) for entry in draft_ids] == [10, 10]
     assert not draft_ids[0] & draft_ids[1]
-    assert (seventh.context["page"].back, first.context["page"].back) == ("?show=waiting&page=6", "")
+    assert (seventh.context["page"].previous_url, first.context["page"].previous_url) == ("?show=waiting&page=6", "")
     assert "/?show=waiting&amp;page=7" in seventh.content.decode()  # a decision leads back to here
     for draft in generation.drafts.filter(removed_by="")[:60]:
         client.post(reverse("draft-decide", args=[draft.pk]), {"verb": "accepted"})

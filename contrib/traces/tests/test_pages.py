@@ -24,6 +24,9 @@ from evaluation.runs.execution import drain
 from tests.examples import first_fast
 from tests.factories import make_project, make_user
 from tests.pages.browser import VIEW_IDS, VIEWS, open_window, page_problems
+from tests.pages.conftest import browser, worker_browser
+
+__all__ = ["browser", "worker_browser"]
 
 
 @pytest.fixture
