@@ -22,5 +22,7 @@ def analyze() -> None:
     """Update PostgreSQL's statistics within an open transaction; without them it may join hundreds of answers as if
     there were one."""
     if connection.vendor == "postgresql":
+        # Only own tables: catalogues of the server are shared with other workers, whose transactions keep their locks.
+        tables = ", ".join(map(connection.ops.quote_name, connection.introspection.table_names()))
         with connection.cursor() as cursor:
-            cursor.execute("ANALYZE")
+            cursor.execute(f"ANALYZE {tables}")
