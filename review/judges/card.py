@@ -209,7 +209,7 @@ def _prompts(judge: JudgeVersion, in_words: bool) -> Iterator[JudgePrompt]:
     looks = HoldoutTest.objects.filter(project=judge.project_id, judge_version__name=judge.name).order_by("pk")
     tests = list(looks.select_related("candidate", "active", "result"))
     for family in families():
-        if family not in used | {look.candidate.family for look in tests}:
+        if family not in used | {test.candidate.family for test in tests}:
             continue
         slot = rubric_scope(judge, family)
         active = version_statuses(slot).active
@@ -221,7 +221,7 @@ def _prompts(judge: JudgeVersion, in_words: bool) -> Iterator[JudgePrompt]:
             text=rubric_yaml(active.rubric),
             thousand=_cost_of_thousand(judge, active),
             proofs=_proofs(judge, active),
-            looks=[_holdout_line(look, in_words) for look in tests if look.candidate.family == family],
+            looks=[_holdout_line(test, in_words) for test in tests if test.candidate.family == family],
             checks=summarize_checks(
                 AnchorCheck.objects.filter(
                     result__test__project=judge.project_id,
@@ -239,12 +239,12 @@ def _event_line(event: RubricEvent, in_words: bool) -> str:
     return (" · " if in_words else " ").join(filter(None, parts))
 
 
-def _holdout_line(look: HoldoutTest, in_words: bool) -> str:
-    result = look.result if hasattr(look, "result") else None
+def _holdout_line(test: HoldoutTest, in_words: bool) -> str:
+    result = test.result if hasattr(test, "result") else None
     if not in_words:
-        return f"{look}: {look.candidate} against {look.active}: {result.outcome if result else 'under way'}"
+        return f"{test}: {test.candidate} against {test.active}: {result.outcome if result else 'under way'}"
     word = result.get_outcome_display() if result else gettext("under way")
-    names = {"look": look, "candidate": look.candidate, "active": look.active, "word": word}
+    names = {"look": test, "candidate": test.candidate, "active": test.active, "word": word}
     return gettext("%(look)s: %(candidate)s against %(active)s: %(word)s") % names
 
 

@@ -19,11 +19,11 @@ POLL_SECONDS = 2
 
 
 class Command(SiteCommand):
-    """``work [RUN] [--once]``: processes units of the run, or of all running runs, until it is stopped.
+    """``work [RUN] [--once]``: processes a run until it ends or pauses, or all running runs until it is stopped.
 
     ``--once`` ends when no unit can be claimed. Batches that are due are polled once, not awaited."""
 
-    help = "Work on a run, or on all running runs, in this process, until it is stopped."
+    help = "Work on a run until it ends or pauses, or on all running runs until this is stopped."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", type=int, nargs="?", help="id of the run; all running runs without it")
@@ -31,14 +31,18 @@ class Command(SiteCommand):
         parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Process the units and print the state of each run."""
+        """Process the units and print the state of each run when it changes."""
         deadline = time.monotonic() + options["seconds"]
-        self._work(options["run"], deadline)
-        while not options["once"] and time.monotonic() < deadline:
-            time.sleep(POLL_SECONDS)
-            self._work(options["run"], deadline)
+        states: dict[int, str] = {}
+        while True:
+            self._work(options["run"], deadline, states)
+            has_ended = options["run"] and not Run.objects.filter(pk=options["run"], state__in=ACTIVE_STATES).exists()
+            remaining_seconds = deadline - time.monotonic()
+            if options["once"] or has_ended or remaining_seconds <= 0:
+                return
+            time.sleep(min(POLL_SECONDS, remaining_seconds))
 
-    def _work(self, run_id: int | None, deadline: float) -> None:
+    def _work(self, run_id: int | None, deadline: float, states: dict[int, str]) -> None:
         condition = Q(pk=run_id) if run_id else Q(state__in=ACTIVE_STATES)
         if not run_id and (batches := batch_hooks()):
             # Batches of a cancelled run must still be cancelled and read.
@@ -47,7 +51,10 @@ class Command(SiteCommand):
         for pk in Run.objects.filter(condition).order_by("id").values_list("pk", flat=True):
             with command_errors(self):
                 run = drain(pk, seconds=min(MAX_SECONDS, max(0.0, deadline - time.monotonic())))
-            self.stdout.write(f"run {run.pk}: {run.state} {run.reason}".rstrip())
+            state = f"run {run.pk}: {run.state} {run.reason}".rstrip()
+            if states.get(pk) != state:
+                self.stdout.write(state)
+            states[pk] = state
         for feature in features():
             for task in feature.after_drain:
                 task()

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from evaluation.datasets.importing import import_question_set
 from evaluation.judges.shipped import save_judge, save_profile
+from evaluation.management.commands import work
 from evaluation.models import AnswerSet, Run, Score, WorkUnit
 from evaluation.models.run_spec import RunSpec
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
@@ -70,6 +71,26 @@ def test_only_paused_or_running_runs_can_be_resumed() -> None:
         call_command("resume_run", make_draft_run().pk)
     with pytest.raises(CommandError, match="there is no run 999"):
         call_command("resume_run", 999)
+
+
+def test_work_on_a_run_ends_with_the_run() -> None:
+    run = launch_run(make_answer_set(), RunSpec(judge=None), None)
+    out = io.StringIO()
+    call_command("work", run.pk, stdout=out)
+    assert out.getvalue().splitlines() == [f"run {run.pk}: completed"]
+
+
+def test_work_without_a_run_waits_for_runs_until_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    launched: list[Run] = []
+    monkeypatch.setattr(work, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(
+        work.time,
+        "sleep",
+        lambda _: launched or launched.append(launch_run(make_answer_set(), RunSpec(judge=None), None)),
+    )
+    out = io.StringIO()
+    call_command("work", "--seconds", "0.5", stdout=out)
+    assert out.getvalue().splitlines() == [f"run {launched[0].pk}: completed"]
 
 
 def test_retry_failed_command_repeats_failed_units() -> None:
