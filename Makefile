@@ -18,7 +18,7 @@ $(VENV)/.run: pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Concord needs Python 3.11 or newer (set PYTHON=...)"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv is missing; on Debian: apt-get install python3-venv"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c requirements-dev.lock -e .
+	$(BIN)/python -m pip install --quiet --no-compile -c requirements-dev.lock -e .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml requirements-dev.lock $(VENV)/.run
