@@ -44,6 +44,7 @@ from evaluation.accounts.login import (
     record_failure,
     record_success,
 )
+from evaluation.core.addresses import client_network
 from evaluation.models import User
 
 log = logging.getLogger("concord.sso")
@@ -206,7 +207,7 @@ def refuse(request: HttpRequest, text: str, subject: str = "") -> NoReturn:
 
 def _attempt_name(request: HttpRequest, subject: str = "") -> str:
     """Return the name under which attempts are counted; it never blocks another user's login."""
-    return f"oidc {subject or client_address(request)}"
+    return f"oidc {subject or client_network(client_address(request))}"
 
 
 def _throttle_response(request: HttpRequest) -> HttpResponse | None:

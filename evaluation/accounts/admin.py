@@ -26,7 +26,7 @@ from evaluation.core.roles import Action
 from evaluation.extensions import second_factor
 from evaluation.judges.shipped import BASELINE, judge_names, profile_names
 from evaluation.messages.explanations import explain_reason
-from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User
+from evaluation.models import ApiToken, AuditEvent, FailedLogin, Project, RoleGrant, User
 
 
 class AdministratorsOnly(RoleAdmin):
@@ -282,3 +282,16 @@ class AuditEventAdmin(ReadOnlyAdmin):
             "waiting": audit.unsealed_rows(),
         }
         return render(request, "admin/audit_verified.html", self.admin_site.each_context(request) | context)
+
+
+@admin.register(FailedLogin)
+class FailedLoginAdmin(ReadOnlyAdmin):
+    """Failed logins of the whole site, for superusers and administrators of any project."""
+
+    path = ""
+    view_action = Action.ADMINISTER
+    list_display = ("created_at", "person", "by", "count", "cleared", "address")
+    list_filter = ("cleared",)
+    search_fields = ("person__username", "address")
+    list_select_related = ("person",)
+    ordering = ("-id",)

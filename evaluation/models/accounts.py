@@ -55,15 +55,26 @@ class User(AbstractUser):
 
 
 class FailedLogin(TimestampedModel):
-    """A failed login by keyed hashes of name and origin (an address, or a known browser); stored for a day."""
+    """Failed logins of one name from one address within a minute, by keyed hashes.
 
-    name = models.CharField(max_length=64)
-    address = models.CharField(max_length=64)
+    Not part of the audit log, so that ``purge`` can delete what attackers write. ``person``: account of the name.
+    ``by``: ``code`` for a second factor. ``cleared``: a later login succeeded, so limits do not count the row."""
+
+    name = models.CharField(_("hash of the name"), max_length=64)
+    address = models.CharField(_("hash of the address"), max_length=64)
+    person = models.ForeignKey(User, verbose_name=_("person"), on_delete=models.CASCADE, null=True, related_name="+")
+    by = models.CharField(_("method"), max_length=10, blank=True, default="")
+    count = models.PositiveIntegerField(_("attempts"), default=1)
+    cleared = models.BooleanField(_("followed by a log-in"), default=False)
+    deleted_with = "person"
 
     class Meta:
+        verbose_name = _("failed log-in")
+        verbose_name_plural = _("failed log-ins")
         indexes = [
             models.Index(fields=["name", "created_at"], name="failed_logins_of_name"),
             models.Index(fields=["address", "created_at"], name="failed_logins_from_address"),
+            models.Index(fields=["created_at"], name="failed_logins_by_age"),
         ]
 
 
