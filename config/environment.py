@@ -31,7 +31,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         list,
         [],
         "Addresses or networks of proxies before the site, such as `10.0.0.0/8`, whose `X-Forwarded-For` and "
-        "`X-Forwarded-Proto` are believed.",
+        "`X-Forwarded-Proto` are believed, and which may open any number of connections.",
     ),
     "CONCORD_TLS_REDIRECT": (bool, False, "Send who comes without TLS to the same address with it."),
     "CONCORD_HSTS_SECONDS": (

@@ -12,6 +12,7 @@ import ctypes
 import errno
 import logging
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -199,10 +200,35 @@ def is_port_in_use(host: str, port: int) -> bool:
     return False
 
 
+# Deadline of the first byte and of the headers of a request; ends an idle connection as well.
+HEADER_SECONDS = 15
+# Open connections of one process. Each takes a file, and a silent one about 10 KB of memory.
+MAX_CONNECTIONS = 8192
+# Connections that wait to be accepted; the system may lower it.
+BACKLOG = 4096
+# Open files of a process that are no connections.
+RESERVED_FILES = 512
+
+
+def connections_per_process() -> int:
+    """Raise the limit of open files, which children inherit, and return how many connections it leaves."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = MAX_CONNECTIONS + RESERVED_FILES
+    files = files if hard == resource.RLIM_INFINITY else min(files, hard)
+    if soft != resource.RLIM_INFINITY and soft < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return max(files - RESERVED_FILES, files // 2)
+
+
 def web_command(host: str, port: int, count: int, application: str = "config.rsgi:application") -> list[str]:
     """The command that serves an application with ``count`` processes.
 
-    A process that is still loading ignores the stop signal. The parent kills it after ``KILL_SECONDS``."""
+    A process that is still loading ignores the stop signal. The parent kills it after ``KILL_SECONDS``. The deadline of
+    headers begins with the connection only if HTTP/2 is off; granian first waits for the bytes that tell which one it
+    is, without a deadline."""
     address = ["--interface", "rsgi", "--host", host, "--port", str(port)]
     size = ["--workers", str(count), "--workers-kill-timeout", str(KILL_SECONDS), "--respawn-failed-workers"]
-    return [sys.executable, "-m", "granian", *address, *size, "--log-level", "warning", application]
+    protocol = ["--http", "1", "--no-ws", "--http1-header-read-timeout", str(HEADER_SECONDS * 1000)]
+    connections = ["--backlog", str(BACKLOG), "--backpressure", str(connections_per_process())]
+    options = [*address, *size, *protocol, *connections, "--log-level", "warning"]
+    return [sys.executable, "-m", "granian", *options, application]
