@@ -202,7 +202,7 @@ def is_port_in_use(host: str, port: int) -> bool:
 
 # Deadline of the first byte and of the headers of a request; ends an idle connection as well.
 HEADER_SECONDS = 15
-# Open connections of one process. Each takes a file, and a silent one about 10 KB of memory.
+# Open connections of one process. Each takes a file and a few kilobytes of memory.
 MAX_CONNECTIONS = 8192
 # Connections that wait to be accepted; the system may lower it.
 BACKLOG = 4096
