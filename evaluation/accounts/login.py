@@ -122,8 +122,7 @@ def record_failure(name: str, address: str, person: int | None = None, by: str =
     purge_failures()
     origin = {"name": _keyed_hash(name), "address": _address_hash(address), "by": by, "cleared": False}
     recent_rows = FailedLogin.objects.filter(**origin, created_at__gt=timezone.now() - FAILURE_INTERVAL)
-    row = recent_rows.values_list("pk", flat=True).first()
-    if FailedLogin.objects.filter(pk=row).update(count=F("count") + 1):
+    if FailedLogin.objects.filter(pk__in=recent_rows.values("pk")[:1]).update(count=F("count") + 1):
         return
     person = person or User.objects.filter(username=name).values_list("pk", flat=True).first()
     FailedLogin.objects.create(person_id=person, **origin)
