@@ -24,6 +24,10 @@ REFUSALS = {
         "The file of the database was deleted or replaced while the site was running: nothing was saved. An operator "
         "restores it."
     ),
+    "database_newer": _(
+        "A newer version of Concord has changed the database, so this version does not use it: nothing was saved. An "
+        "operator updates Concord."
+    ),
     "database_damaged": _(
         "The database cannot be read or written at present: its disk fails or is full, or its file is damaged. An "
         "operator looks at it; what was saved may have to be restored from a backup."

@@ -23,6 +23,7 @@ from django.db.models.functions import Now
 
 from evaluation.core.errors import DomainError
 from evaluation.models import Answer, Context, DatabaseProbe, Question, Run, Score, WorkUnit
+from evaluation.storage.versions import NewerDatabase
 
 # Scores.
 MIN_SCORES = 1_000
@@ -50,6 +51,7 @@ LOCKED = "database_locked"
 AWAY = "database_away"
 REPLACED = "database_replaced"
 DAMAGED = "database_damaged"
+NEWER = "database_newer"
 _MEGABYTE = 1_000_000
 _BY_SQLSTATE = {
     "25006": READ_ONLY,
@@ -83,6 +85,8 @@ TRIAL_SECONDS = 10
 
 def unavailable_reason(error: BaseException) -> str:
     """The reason code if the error means that the database is unavailable; empty for other errors."""
+    if isinstance(error, NewerDatabase):
+        return NEWER
     driver = error.__cause__
     if name := getattr(driver, "sqlite_errorname", None):
         return next((reason for prefix, reason in _BY_SQLITE.items() if name.startswith(prefix)), "")
