@@ -21,8 +21,8 @@ REFUSALS = {
         "The database cannot be reached, or takes no more connections. What was saved is safe; try again in a while."
     ),
     "database_replaced": _(
-        "The file of the database was deleted or replaced while the site was running: nothing was saved. An operator "
-        "restores it."
+        "The file of the database was deleted or replaced while it was in use: nothing was saved. An operator stops "
+        "the site, puts the right file in its place and starts the site again."
     ),
     "database_newer": _(
         "A newer version of Concord has changed the database, so this version does not use it: nothing was saved. An "

@@ -29,6 +29,7 @@ from pydantic import BaseModel, ValidationError
 
 from evaluation.core.errors import DomainError
 from evaluation.models import Attempt, Run, WorkUnit
+from evaluation.worker.database import mark_sqlite_file
 from evaluation.worker.units import HELD_STATES
 
 MANIFEST_NAME = "manifest.json"
@@ -175,8 +176,9 @@ def _copy_sqlite(file: Path) -> dict[str, str]:
     connection.ensure_connection()
     with closing(sqlite3.connect(file)) as copy:
         connection.connection.backup(copy)
-        # A single file without companions.
+        # A single file without companions, and with a mark of its own.
         copy.execute("PRAGMA journal_mode = DELETE")
+        mark_sqlite_file(copy)
     return _check_copy(file)
 
 

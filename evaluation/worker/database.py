@@ -6,16 +6,25 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import shutil
+import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar, cast
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, connection
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    connection,
+    transaction,
+)
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.db.models import Q
@@ -111,8 +120,10 @@ def probe_write(interval: float = 0) -> None:
     if interval and DatabaseProbe.objects.filter(recent, pk=1).exists():
         return
     due = DatabaseProbe.objects.filter(pk=1)
-    if not (due.exclude(recent) if interval else due).update(written_at=Now()):
-        DatabaseProbe.objects.get_or_create(pk=1, defaults={"written_at": Now()})
+    # In a transaction, a writer who waits for a lock learns who holds it.
+    with transaction.atomic():
+        if not (due.exclude(recent) if interval else due).update(written_at=Now()):
+            DatabaseProbe.objects.get_or_create(pk=1, defaults={"written_at": Now()})
 
 
 def create_sqlite_file(connection: BaseDatabaseWrapper) -> None:
@@ -123,6 +134,13 @@ def create_sqlite_file(connection: BaseDatabaseWrapper) -> None:
         with suppress(OSError):
             flags = os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             os.close(os.open(connection.settings_dict["NAME"], flags, 0o600))
+            with closing(sqlite3.connect(connection.settings_dict["NAME"])) as database:
+                mark_sqlite_file(database)
+
+
+def mark_sqlite_file(database: sqlite3.Connection) -> None:
+    """Give the file a random mark, by which it is told from other databases (``config/sqlite3/file.py``)."""
+    database.execute(f"PRAGMA application_id = {1 + secrets.randbelow(2**31 - 1)}")
 
 
 def checkpoint_wal() -> str:
