@@ -10,19 +10,21 @@ import secrets
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.conf import settings
 from django.db import (
+    DEFAULT_DB_ALIAS,
     DatabaseError,
     InterfaceError,
     InternalError,
     OperationalError,
     connection,
+    connections,
     transaction,
 )
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -141,6 +143,27 @@ def create_sqlite_file(connection: BaseDatabaseWrapper) -> None:
 def mark_sqlite_file(database: sqlite3.Connection) -> None:
     """Give the file a random mark, by which it is told from other databases (``config/sqlite3/file.py``)."""
     database.execute(f"PRAGMA application_id = {1 + secrets.randbelow(2**31 - 1)}")
+
+
+@contextmanager
+def claimed(*parts: str) -> Iterator[Callable[[], None]]:
+    """Reserve parts of ``serve`` (``web``, ``worker``) on the database for this process. The function that is given
+    reserves them again after a restart of PostgreSQL.
+
+    :raises DomainError: ``already_served`` if another process has one of them."""
+    # PostgreSQL reserves for a session; the default connection is closed now and then.
+    session = connections.create_connection(DEFAULT_DB_ALIAS)
+
+    def claim() -> None:
+        for part in parts:
+            if holder := cast(Any, session).claim(part):
+                raise DomainError("already_served", process=holder)
+
+    try:
+        claim()
+        yield claim
+    finally:
+        session.close()
 
 
 def checkpoint_wal() -> str:
