@@ -11,6 +11,8 @@ from django.db.backends.postgresql import base
 from psycopg import OperationalError
 from psycopg.pq import ConnStatus
 
+from evaluation.storage.versions import refuse_newer_database
+
 # Arbitrary first key of the advisory locks of `serve`; the second is a checksum of the host's name.
 SERVE_LOCK = 20_711
 # The server notices after 30 + 3 * 10 s that a host without power is gone.
@@ -22,6 +24,11 @@ WHERE locktype = 'advisory' AND classid = %s AND objid = %s AND datname = curren
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """PostgreSQL connection with a check that sends nothing."""
+
+    def init_connection_state(self) -> None:
+        """Prepare the session, and refuse a database of newer code."""
+        super().init_connection_state()
+        refuse_newer_database(self)
 
     def claim(self, part: str) -> str:
         """Reserve a part of ``serve`` while this connection is open; the session that has reserved it, in words.

@@ -16,6 +16,7 @@ from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
 from config.sqlite3.file import DatabaseFile, claim, database_file, sqlite_error
+from evaluation.storage.versions import refuse_newer_database
 
 # Shorter waits for the lock are not subtracted from SQLite's own time-out.
 NEGLIGIBLE_WAIT_SECONDS = 1.0
@@ -45,6 +46,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._file = database_file(path)
         self._file.require_unchanged()
         return super().get_new_connection(conn_params)
+
+    def init_connection_state(self) -> None:
+        """Prepare the connection, and refuse a database of newer code."""
+        super().init_connection_state()
+        refuse_newer_database(self)
 
     def create_cursor(self, name: str | None = None) -> Any:
         """Return a cursor, after checking that the file is still the one that was opened."""

@@ -5,7 +5,6 @@ code that is too old can name the version that the database needs."""
 
 import functools
 from pathlib import Path
-from typing import Any
 
 from django.apps import apps
 from django.conf import settings
@@ -33,8 +32,8 @@ def product_version() -> str:
     return version("concord-eval")
 
 
-def refuse_newer_database(connection: BaseDatabaseWrapper, **_: Any) -> None:
-    """Close a new connection to a database with unknown migrations. Receiver of ``connection_created``.
+def refuse_newer_database(connection: BaseDatabaseWrapper) -> None:
+    """Close a connection to a database with unknown migrations. The database backends call it for each new one.
 
     Rows of apps that are not installed do not count: optional features can be removed.
 

@@ -27,7 +27,7 @@ COMMANDS = (
     ["results", "1"], ["work", "--once"], ["resume_run", "1"], ["provision", "pyproject.toml", "--check"],
     ["verify_audit"], ["purge"], ["backup", "{folder}/newer.backup"], ["migrate"],
     ["migrate", "--plan"], ["serve", "--port", "{port}"], ["serve", "--no-worker", "--port", "{port}"],
-    ["serve", "--no-web"], ["qcluster"], ["createsuperuser", "--noinput", "--username", "x", "--email", "x@y.z"],
+    ["serve", "--no-web"], ["createsuperuser", "--noinput", "--username", "x", "--email", "x@y.z"],
     ["shell", "-c", "from evaluation.models import Run; print(Run.objects.count())"],
 )  # fmt: skip
 # Runs each command in a process of its own, without loading Django each time.
