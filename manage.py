@@ -2,10 +2,9 @@
 """Django's command line for Concord."""
 
 import os
-import sys
 
-from django.core.management import execute_from_command_line
+from evaluation.management.command_line import run_command
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    execute_from_command_line(sys.argv)
+    run_command()

@@ -20,6 +20,6 @@ if Path(_PACKAGE_DIRECTORY, "config").is_dir() and _PACKAGE_DIRECTORY not in sys
 def main() -> None:
     """Entry point of ``concord COMMAND``, equivalent to ``manage.py COMMAND`` in a checkout."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    from django.core.management import execute_from_command_line
+    from evaluation.management.command_line import run_command
 
-    execute_from_command_line(sys.argv)
+    run_command()

@@ -29,6 +29,7 @@ from pydantic import BaseModel, ValidationError
 
 from evaluation.core.errors import DomainError
 from evaluation.models import Attempt, Run, WorkUnit
+from evaluation.worker.database import claimed, mark_sqlite_file
 from evaluation.worker.units import HELD_STATES
 
 MANIFEST_NAME = "manifest.json"
@@ -89,8 +90,8 @@ def create_backup(target: Path) -> Manifest:
 def restore_backup(source: Path) -> Manifest:
     """Restore a backup into an empty database, completely or not at all.
 
-    :raises DomainError: if the database is not empty, or the backup is damaged, of another engine, or newer than this
-    code.
+    :raises DomainError: if the database is not empty or is served, or the backup is damaged, of another engine, or
+    newer than this code.
     """
     manifest = read_manifest(source)
     if manifest.engine != connection.vendor:
@@ -100,7 +101,7 @@ def restore_backup(source: Path) -> Manifest:
         raise DomainError("backup_newer", apps=", ".join(newer))
     _require_empty()
     folder = None if connection.vendor == "postgresql" else Path(connection.settings_dict["NAME"]).parent
-    with tempfile.TemporaryDirectory(prefix=".restore", dir=folder) as temporary:
+    with claimed("web", "worker"), tempfile.TemporaryDirectory(prefix=".restore", dir=folder) as temporary:
         content = Path(temporary) / CONTENT_NAME
         with content.open("xb") as file:
             content.chmod(0o600)
@@ -175,8 +176,9 @@ def _copy_sqlite(file: Path) -> dict[str, str]:
     connection.ensure_connection()
     with closing(sqlite3.connect(file)) as copy:
         connection.connection.backup(copy)
-        # A single file without companions.
+        # A single file without companions, and with a mark of its own.
         copy.execute("PRAGMA journal_mode = DELETE")
+        mark_sqlite_file(copy)
     return _check_copy(file)
 
 
