@@ -107,7 +107,7 @@ REFUSALS = {
     "feature_off": _("This installation does not have the feature “%(feature)s” (INSTALLED_APPS in its settings)."),
     "last_superuser": _("This is the last administrator of the site. Make somebody else one first."),
     "run_ended": _("The run has ended (%(state)s), so there is nothing to cancel."),
-    "start_token_used": _("The start token belongs to another run of another answer set."),
+    "start_token_used": _("This start token has started another run. Reload the page, or send a new token."),
     # Criteria
     "criterion_name_taken": _("The name “%(name)s” belongs to another metric or criterion. Choose another one."),
     "rubric_active": _("%(judge)s works by %(rubric)s already."),
@@ -199,6 +199,7 @@ REFUSALS = {
     "metrics_missing": _("Not rated yet: %(metrics)s."),
     "metrics_unknown": _("The queue does not ask for: %(metrics)s."),
     "one_value": _("Give exactly one value for %(metric)s, or say that it cannot be judged."),
+    "key_reused": _("This form was sent before with other values. The first ones stay; reload the page to see them."),
     "off_scale": _("%(value)s is not on the scale of %(metric)s (%(scale)s)."),
     "comment_too_long": _("The comment has %(length)s characters; at most %(limit)s are kept."),
     "draft_too_large": _("The draft is too large to be kept (at most %(limit)s characters)."),

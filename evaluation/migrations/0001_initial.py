@@ -510,6 +510,7 @@ class Migration(migrations.Migration):
                     ('reason', models.TextField(blank=True, verbose_name='reason')),
                     ('start_token', models.UUIDField(default=uuid.uuid4, editable=False, unique=True, verbose_name='start token')),
                     ('started_at', models.DateTimeField(blank=True, null=True, verbose_name='started')),
+                    ('request_hash', models.CharField(blank=True, editable=False, max_length=64)),
                     ('finished_at', models.DateTimeField(blank=True, null=True, verbose_name='ended')),
                     ('baseline', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.run', verbose_name='compared with')),
                 ],

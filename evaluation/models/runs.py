@@ -169,6 +169,7 @@ class Run(TimestampedModel, Authored):
         indexes = [models.Index(fields=["state"], name="run_by_state")]
         constraints = [
             models.CheckConstraint(
+    request_hash = models.CharField(max_length=64, blank=True, editable=False)
                 condition=Q(
                     state__in=["draft", "preflight", "running", "paused", "cancelled", "completed", "incomplete"]
                 ),
