@@ -192,6 +192,9 @@ REFUSALS = {
     "queue_closed": _("The queue is closed. What you entered is kept as a draft."),
     "not_a_member": _("You are not among the reviewers of this queue."),
     "slot_taken": _("Your reservation ran out and somebody else has taken the item. What you entered is kept."),
+    "password_by_others_link": _(
+        "Your password was chosen by a link that another person made. This is possible again seven days after that."
+    ),
     "not_held": _("You no longer hold this item."),
     "not_yours": _("This item is in somebody else's hands."),
     "already_rated": _("You have rated this item already. Take it back with Undo to change it."),

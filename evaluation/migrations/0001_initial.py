@@ -49,6 +49,7 @@ class Migration(migrations.Migration):
                     ('time_zone', models.CharField(blank=True, max_length=64, verbose_name='time zone')),
                     ('keymap', models.JSONField(blank=True, default=dict, editable=False, verbose_name='keys')),
                     ('keys_off', models.BooleanField(default=False, editable=False, verbose_name='single-key shortcuts switched off')),
+                    ('not_blind_until', models.DateTimeField(editable=False, null=True, verbose_name='ratings not blind until')),
                     ('is_service', models.BooleanField(default=False, help_text='A program, not a person: it works by tokens alone, cannot log in, and never rates blind.', verbose_name='service user')),
                     ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
                     ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),

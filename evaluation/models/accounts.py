@@ -37,10 +37,12 @@ class User(AbstractUser):
         help_text=_("A program, not a person: it works by tokens alone, cannot log in, and never rates blind."),
     )
     #: Set for one request by a REST token: its id, its only project (``evaluation/accounts/access.py``), and whether
+    #: Until then ratings are not blind, because another person made the link by which the password was chosen.
+    not_blind_until = models.DateTimeField(_("ratings not blind until"), null=True, editable=False)
     #: the user created the token themselves.
     token_id: int | None = None
     token_project_id: int | None = None
-    is_themselves: bool = True
+    is_own_token: bool = True
 
     class Meta:
         verbose_name = _("user")
@@ -53,6 +55,16 @@ class User(AbstractUser):
             return f"{self.last_name}{self.first_name}"
         return self.get_full_name() or self.get_username()
 
+
+    @property
+    def is_distrusted(self) -> bool:
+        """Return whether another person may know the password, because they made the link by which it was chosen."""
+        return self.not_blind_until is not None and self.not_blind_until > timezone.now()
+
+    @property
+    def is_themselves(self) -> bool:
+        """Return whether only the user can act by this session or token; otherwise ratings are not blind."""
+        return self.is_own_token and not self.is_distrusted
 
 class FailedLogin(TimestampedModel):
     """A failed login by keyed hashes of name and origin (an address, or a known browser); stored for a day."""
