@@ -197,7 +197,7 @@ def _seal(model: type[TimestampedModel], before: datetime | None) -> int:
     with transaction.atomic():
         _lock_chain()
         if _last_sealed_key(model) == after:
-            record(None, SEALED, model(pk=keys[-1]), **detail)
+            record(None, SEALED, apps.get_model(model._meta.label)(pk=keys[-1]), **detail)
     return len(keys)
 
 

@@ -88,7 +88,8 @@ class Rating(AppendOnly):
         is_final = Q(seq__lte=F("rerated")) | Q(seq=F("rerated") + 1, assignment__revealed_at__isnull=False)
         initial = Q(phase="initial", seq__lte=F("undone") + 1) & is_submitted
         supported = own_assignment & (initial | Q(phase="final") & is_final)
-        return reviewed.exclude(supported).values_list("pk", flat=True)
+        keys: Iterable[int] = reviewed.exclude(supported).values_list("pk", flat=True)
+        return keys
 
 
 class RatingPart(AppendOnly):
