@@ -22,6 +22,7 @@ from evaluation.accounts import audit
 from evaluation.accounts.access import signed_in_get, signed_in_post, signed_in_user
 from evaluation.accounts.forms import LogInForm, OwnTokenForm
 from evaluation.accounts.login import FAILURE_RETENTION
+from evaluation.accounts.password_links import distrust_chosen_password
 from evaluation.extensions import second_factor
 from evaluation.models import ApiToken, User
 
@@ -68,7 +69,9 @@ class ChoosePassword(PasswordResetConfirmView):
 
     def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
         super().form_valid(form)
-        audit.record(form.user, "password.chosen", form.user)
+        until = distrust_chosen_password(form.user)
+        detail = {"not_blind_until": until.isoformat()} if until else {}
+        audit.record(form.user, "password.chosen", form.user, **detail)
         return complete_login(self.request, form.user, str(self.success_url))
 
 

@@ -311,6 +311,31 @@ def test_address_counts_once_and_is_fetched_when_the_token_has_none(sso: Sso) ->
     assert browser.username == "reviewer"  # the link, whatever address they have now
 
 
+def test_login_by_an_address_that_another_person_set_is_not_blind(sso: Sso) -> None:
+    sso.sql("UPDATE evaluation_user SET not_blind_until = NULL")
+    users = "SELECT username FROM evaluation_user WHERE not_blind_until IS NOT NULL"
+    for name in ("lead", "stranger"):
+        Browser(sso.strict).log_in(name)
+    sso.sql(
+        "INSERT INTO evaluation_auditevent"
+        " (created_at, actor_id, verb, object_type, object_id, detail, prev_hash, hash)"
+        " SELECT '2026-01-01', (SELECT id FROM evaluation_user WHERE username = 'lead'), 'admin.changed',"
+        " 'evaluation.user', id, ?, 'before', 'after' FROM evaluation_user WHERE username = 'stranger'",
+        '{"fields": ["email"]}',
+    )
+    for number, name in enumerate(("lead", "stranger")):
+        sso.provider.reset(f"subject-{number}", email=f"{name}@example.org", email_verified=True)
+        assert Browser(sso.by_mail).by_provider().status_code == 200
+    assert sso.sql(users) == [("stranger",)]
+    browser = Browser(sso.strict)
+    browser.log_in("stranger")
+    sso.sql("DELETE FROM socialaccount_socialaccount")
+    page = browser.post("/account/sso/link/", "/account/sso/", password=PASSWORD)
+    assert "seven days after that" in page.text
+    assert sso.links() == []
+    sso.sql("UPDATE evaluation_user SET not_blind_until = NULL")
+
+
 def test_users_link_their_own_account_by_password_and_end_the_link(sso: Sso) -> None:
     browser = Browser(sso.strict)
     browser.log_in("lead")
