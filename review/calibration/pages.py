@@ -211,7 +211,7 @@ class WorkbenchPage:
     def test_blocked(self) -> str:
         """Return why the button of the hold-out test is disabled; empty if it is not."""
         test = self.latest_test
-        if test and not hasattr(test, "result") and not test.waits_for:
+        if test and not hasattr(test, "result") and not getattr(test, "waits_for", ""):
             return gettext("Hold-out test running.")
         return "" if self.proven_judges else self.steps[-1].missing
 
