@@ -180,6 +180,7 @@ API = {
     ("POST", "api-question-set-run"): EVALUATES,
     ("GET", "api-run-evaluation"): SEES_RUNS,
     ("GET", "api-run-answers"): SEES_RUNS,
+    ("GET", "api-run-calls"): SEES_RUNS,
     ("POST", "api-run-pause"): EVALUATES,
     ("POST", "api-run-resume"): EVALUATES,
     ("POST", "api-run-cancel"): EVALUATES,
