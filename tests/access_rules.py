@@ -84,6 +84,7 @@ PAGES = {
     ("GET", "answer"): SEES_ANSWER,
     ("POST", "answer-override"): OVERRIDES,
     ("GET", "run-answers"): SEES_RUNS,
+    ("GET", "answer-calls"): SEES_RUNS,
     ("POST", "run-override"): LEADS,
     ("POST", "run-assume"): LEADS,
     ("POST", "answer-revert"): OVERRIDES,
