@@ -22,7 +22,7 @@ LOG_SECONDS = 60.0
 
 
 def enforce_connection_limit(exempt: Collection[IPNetwork]) -> None:
-    """Close excess connections for ever, and log which addresses had too many, at most once a minute.
+    """Close excess connections while the process runs, and log which addresses had too many, at most once a minute.
 
     :param exempt: networks of trusted proxies."""
     closed: Counter[str] = Counter()
@@ -51,7 +51,7 @@ def close_excess_connections(exempt: Collection[IPNetwork]) -> Counter[str]:
         return closed
     ports = set()
     for number in numbers:
-        # Files that are no sockets, and those that were closed meanwhile.
+        # Files that are not sockets, and those that were closed meanwhile.
         with suppress(OSError), _socket(number) as connection:
             if connection.family not in {socket.AF_INET, socket.AF_INET6}:
                 continue

@@ -53,11 +53,11 @@ def _link_mail(person: User, by: User) -> EmailMessage:
     facts = {"name": person.display_name, "maker": by.display_name, "time": _format_time(timezone.now())}
     lines = [
         gettext("Hello %(name)s,") % facts,
-        gettext("on %(time)s %(maker)s made a link by which a new password for your account can be chosen.") % facts,
+        gettext("on %(time)s %(maker)s created a link for setting a new password for your account.") % facts,
         gettext("For seven days after its use, ratings by your account are not blind."),
         gettext("If you did not ask for the link, tell another administrator."),
     ]
-    subject = gettext("A link for a new password was made")
+    subject = gettext("A link for a new password was created")
     return EmailMessage(subject, "\n\n".join(lines) + "\n", to=[person.email])
 
 
@@ -123,7 +123,7 @@ def show_links(*, request: HttpRequest, user: User, **_signal: Any) -> None:
     since = min(user.last_login, timezone.now() - NOTICE)
     for event in links_by_others(since).filter(object_id=str(user.pk)):
         facts = {"maker": event.actor.display_name if event.actor else "–", "time": _format_time(event.created_at)}
-        sentence = gettext("On %(time)s %(maker)s made a link by which a new password for your account can be chosen.")
+        sentence = gettext("On %(time)s %(maker)s created a link for setting a new password for your account.")
         request_to_tell = gettext("If you did not ask for the link, tell another administrator.")
         messages.warning(request, f"{sentence % facts} {request_to_tell}", fail_silently=True)
     if user.not_blind_until and user.is_distrusted:

@@ -29,7 +29,7 @@ REFUSALS = {
         "operator updates Concord."
     ),
     "port_in_use": _("Port %(port)s is in use. End what runs there, or name another one: PORT=8001."),
-    "already_served": _("This database is served already, by %(process)s. Stop that process first."),
+    "already_served": _("This database is already served by %(process)s. Stop that process first."),
     "database_damaged": _(
         "The database cannot be read or written at present: its disk fails or is full, or its file is damaged. An "
         "operator looks at it; what was saved may have to be restored from a backup."

@@ -193,7 +193,7 @@ REFUSALS = {
     "not_a_member": _("You are not among the reviewers of this queue."),
     "slot_taken": _("Your reservation ran out and somebody else has taken the item. What you entered is kept."),
     "password_by_others_link": _(
-        "Your password was chosen by a link that another person made. This is possible again seven days after that."
+        "Your password was set through a link that another person created. You can do this again seven days later."
     ),
     "not_held": _("You no longer hold this item."),
     "not_yours": _("This item is in somebody else's hands."),

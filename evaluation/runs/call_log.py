@@ -35,19 +35,20 @@ def logged_calls(run: Run, answer: Answer) -> list[LoggedCall]:
     """Calls of remote judges for the answer, oldest first."""
     rows = Reply.objects.filter(attempt__unit__run=run, attempt__unit__answer=answer).order_by("pk")
     rows = rows.filter(attempt__unit__kind=WorkUnit.Kind.JUDGE).exclude(outcome=Outcome.NOT_SENT)
+    related = ("attempt__unit__run_judge__judge_version", "attempt__unit__run_judge__rubric_version")
     replies_by_unit: dict[WorkUnit, list[Reply]] = {}
-    for reply in rows.select_related(
-        "attempt__unit__run_judge__judge_version", "attempt__unit__run_judge__rubric_version", "attempt__unit__answer"
-    ):
+    for reply in rows.select_related(*related, "attempt__unit__answer"):
         replies_by_unit.setdefault(reply.attempt.unit, []).append(reply)
+    judges = {
+        unit.run_judge for unit in replies_by_unit if unit.run_judge and not unit.run_judge.judge_version.is_baseline
+    }
+    response_formats = {judge.pk: response_format_of(run, judge.judge_version) for judge in judges}
+    settings = judge_settings(run, judges, response_formats)
     calls = []
     for unit, replies in replies_by_unit.items():
-        if unit.run_judge is None or (judge := unit.run_judge.judge_version).is_baseline:
-            continue
-        response_format = response_format_of(run, judge)
-        setting = judge_settings(run, [unit.run_judge], {unit.run_judge.pk: response_format})[unit.run_judge.pk]
-        messages = _messages_by_hash(setting, unit, replies)
-        calls += [LoggedCall(judge, reply, messages.get(reply.request_hash)) for reply in replies]
+        if setting := settings.get(unit.run_judge_id or 0):
+            messages = _messages_by_hash(setting, unit, replies)
+            calls += [LoggedCall(setting.judge, reply, messages.get(reply.request_hash)) for reply in replies]
     return calls
 
 

@@ -1,7 +1,7 @@
 """Version of the product, and refusal of databases that newer code has migrated.
 
-``migrate`` adds the version to Django's table of applied migrations, as a migration of ``concord``, which is no app. So
-code that is too old can name the version that the database needs."""
+``migrate`` adds the version to Django's table of applied migrations, as a migration of the made-up app ``concord``.
+So code that is too old can name the version that the database needs."""
 
 import functools
 from pathlib import Path

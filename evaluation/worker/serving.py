@@ -229,7 +229,7 @@ HEADER_SECONDS = 15
 MAX_CONNECTIONS = 8192
 # Connections that wait to be accepted; the system may lower it.
 BACKLOG = 4096
-# Open files of a process that are no connections.
+# Open files of a process that are not connections.
 RESERVED_FILES = 512
 
 

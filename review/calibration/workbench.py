@@ -138,11 +138,6 @@ class ValidationMeasure:
     def headline(self) -> float | None:
         return self.agreement.statistics[self.statistic].value
 
-    @property
-    def max_loss(self) -> float:
-        """Largest possible loss."""
-        return self.metric.read_scale().width ** 2
-
 
 def measure_version(workbench: Workbench, version: RubricVersion, *, resamples: int = 0) -> list[ValidationMeasure]:
     """Measure the agreement of a version on validation, by metric. Intervals need ``resamples``."""

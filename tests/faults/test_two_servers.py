@@ -56,13 +56,13 @@ def test_database_has_one_server_of_each_part(site: Site) -> None:
     wait_until(lambda: site_answers(port), seconds=120)
     if site.is_postgres:
         # Any number of hosts serve pages, and workers of any other name help.
-        assert "is served already, by a process on" in refusal(serve(site, "--no-web"))
+        assert "is already served by a process on" in refusal(serve(site, "--no-web"))
         others = [serve(site, "--no-worker", "--port", str(free_port())), serve(site, "--no-web", CONCORD_HOST="other")]
         time.sleep(6)
         assert [other.poll() for other in others] == [None, None]
     else:
         for options in (["--port", str(free_port())], ["--no-worker", "--port", str(free_port())], ["--no-web"]):
-            assert f"is served already, by process {first.pid} (manage.py serve, since 2" in refusal(
+            assert f"is already served by process {first.pid} (manage.py serve, since 2" in refusal(
                 serve(site, *options)
             )
     assert first.poll() is None
@@ -87,5 +87,5 @@ def test_worker_reserves_its_name_again_after_a_restart_of_postgresql(site: Site
         (old,) = holders()
         server.execute("SELECT pg_terminate_backend(%s)", [old])
     wait_until(lambda: holders() and old not in holders())
-    assert "is served already" in refusal(serve(site, "--no-web"))
+    assert "is already served" in refusal(serve(site, "--no-web"))
     assert first.poll() is None

@@ -187,23 +187,23 @@ def test_unused_link_changes_no_rating_but_is_told_at_login(takeover: Takeover) 
     expert, admin = takeover.expert, takeover.world.people["admin"]
     make_link(takeover.admin, expert)
     client = log_in(expert.username, "a good password")
-    assert f"{admin.display_name} made a link" in (page := warnings_of(client))
+    assert f"{admin.display_name} created a link" in (page := warnings_of(client))
     assert "not blind" not in page
-    assert "made a link" not in warnings_of(client)
+    assert "created a link" not in warnings_of(client)
     assert takeover.rating(client).blind is True
-    assert "made a link" in warnings_of(log_in(expert.username, "a good password"))
+    assert "created a link" in warnings_of(log_in(expert.username, "a good password"))
     # Thirty days later it is told at the first login alone.
     with append_only.suspended():
         AuditEvent.objects.update(created_at=timezone.now() - timedelta(days=40))
-    assert "made a link" not in warnings_of(log_in(expert.username, "a good password"))
+    assert "created a link" not in warnings_of(log_in(expert.username, "a good password"))
     User.objects.filter(pk=expert.pk).update(last_login=timezone.now() - timedelta(days=50))
-    assert "made a link" in warnings_of(log_in(expert.username, "a good password"))
+    assert "created a link" in warnings_of(log_in(expert.username, "a good password"))
 
 
 def test_used_link_is_told_at_login_with_its_effect(takeover: Takeover) -> None:
     client = Client()
     choose_password(client, make_link(takeover.admin, takeover.expert))
-    assert "made a link" in (page := warnings_of(client))
+    assert "created a link" in (page := warnings_of(client))
     assert "not blind until" in page
 
 
@@ -226,7 +226,7 @@ def test_link_is_mailed_to_the_person_where_a_mail_server_is_set(
     if works:
         (mail,) = mailoutbox
         assert mail.to == ["expert@example.org"]
-        assert f"{admin.display_name} made a link" in mail.body
+        assert f"{admin.display_name} created a link" in mail.body
         assert "/password/" not in mail.body
         assert "told by e-mail" in page
     else:
