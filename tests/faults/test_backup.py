@@ -123,7 +123,7 @@ def test_serve_checkpoints_wal_on_stop_or_reports_failure(site: Site, judge: Jud
         if reader_open:
             reader.execute("BEGIN")
             reader.execute("SELECT COUNT(*) FROM evaluation_run").fetchone()
-            site.manage("shell", "--no-imports", "-c", "from evaluation.worker.database import *; try_writing()")
+            site.manage("shell", "--no-imports", "-c", "from evaluation.worker.database import *; probe_write()")
         os.kill(parent.pid, signal.SIGTERM)
         assert parent.wait(60) == 0
     failure_reported = "could not be written back" in (site.folder / "log").read_text()
