@@ -64,7 +64,8 @@ def test_expired_key_pauses_run_until_it_is_resumed(site: Site, judge: JudgeServ
     judge.enqueue(actions.valid_reply(), actions.status(401))
     run = prepare_run(site, judge, 200)
     assert run_worker(site, run) == "paused"
-    assert site.rows(f"SELECT reason FROM evaluation_run WHERE id = {run}") == [("unauthorised",)]
+    ((reason,),) = site.rows(f"SELECT reason FROM evaluation_run WHERE id = {run}")
+    assert reason == "unauthorised: HTTP 401: scripted"
     assert judge.calls < 60  # not five tries for each of two hundred answers
     site.manage("resume_run", str(run))
     assert site.state(run) == "completed"
@@ -132,13 +133,12 @@ def test_budget_overrun_of_three_workers_is_limited_to_calls_in_flight(
     (site.folder / "prices.yaml").write_text(
         "prices:\n- {model: test-model, since: 2025-01-01, input: '1', output: '1'}\n"
     )
-    overrides = {
-        "PRICES": str(site.folder / "prices.yaml"),
-        "WORKERS": "1",
-        "CALL_SECONDS": "90",
-        "TASK_SECONDS": "90",
+    site.environment |= {
+        "CONCORD_PRICES": str(site.folder / "prices.yaml"),
+        "CONCORD_WORKERS": "1",
+        "CONCORD_CALL_SECONDS": "90",
+        "SITE_TASK_SECONDS": "90",
     }
-    site.environment |= {f"CONCORD_{name}": value for name, value in overrides.items()}
     call = 0.00096  # dollars: 960 tokens at one a million
     run = prepare_run(site, judge, 400, "--budget=0.1920")  # 200 calls
     all_at_work = threading.Event()
@@ -155,7 +155,7 @@ def test_budget_overrun_of_three_workers_is_limited_to_calls_in_flight(
     site.wait_for(run, "paused", seconds=90)
     wait_until(lambda: site.rows(QUOTA_LEASE_COUNT) == [(0,)])  # what was out is written down
     assert site.rows(f"SELECT state, reason FROM evaluation_run WHERE id = {run}") == [("paused", "budget")]
-    assert judge.peak == 32  # places, shared by the three
+    assert 16 < judge.peak <= 32  # places, shared by the three
     spent = float(site.rows("SELECT SUM(cost) FROM evaluation_reply")[0][0]) + judge.preflights * call
     assert 0.1920 - 32 * call <= spent <= 0.1920 + 32 * call + 1e-9
     site.manage("resume_run", str(run), "--budget", "10", check=False)
