@@ -12,6 +12,7 @@ import pytest
 import schemathesis
 from django.apps import apps
 from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import sampled_from
@@ -21,7 +22,6 @@ from schemathesis import Case
 from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from config.wsgi import application
 from evaluation.core.roles import Role
 from evaluation.judges.shipped import baseline_judge, profile_row
 from evaluation.rest.endpoints import RowsViewSet
@@ -85,7 +85,7 @@ def keep_connections() -> Iterator[None]:
 def api_schema(django_db_setup: None, django_db_blocker: Any) -> BaseSchema:
     """The schema as the site serves it."""
     with django_db_blocker.unblock():
-        schema: BaseSchema = schemathesis.openapi.from_wsgi("/api/v1/schema/", application)
+        schema: BaseSchema = schemathesis.openapi.from_wsgi("/api/v1/schema/", get_wsgi_application())
     return schema
 
 

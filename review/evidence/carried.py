@@ -7,9 +7,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
+from evaluation.core.canonical import text_hash
 from evaluation.models import AnswerSet, Context, Run
 from review.evidence.answers import upheld_flags
 from review.evidence.experts import ExpertRating, agreement_ratings, effective_ratings, read_ratings_with
@@ -44,7 +47,7 @@ class CarriedRatings:
 def carried_ratings(run: Run, answer_ids: Collection[int] | None = None) -> dict[AnswerMetricKey, CarriedRatings]:
     """Ratings of the newest equal answer that has any, by answer of the run (or some of them) and metric.
 
-    One query, a second one if there are any.
+    One query, two more if there are any.
 
     Equal answers have the same question in the same version of the question set, the same text, and the same passages
     in the same order (id, source and text); the source lies in an earlier answer set. Ratings are left out if they use
@@ -53,8 +56,10 @@ def carried_ratings(run: Run, answer_ids: Collection[int] | None = None) -> dict
     ratings = _valid_ratings(_equal_answer_ratings(run, answer_ids), run)
     columns = ("run_answer", "answer__answer_set_id", "answer__retrieved_ids", "run_retrieved_ids")
     rows_by_key: dict[AnswerMetricKey, dict[tuple[int, int], list[ExpertRating]]] = {}
-    for row, (run_answer, set_id, ids, run_retrieved_ids) in read_ratings_with(ratings, *columns):
-        if ids == run_retrieved_ids:
+    candidates = list(read_ratings_with(ratings, *columns))
+    passages = _passage_digests({pk for row, (run_answer, *_) in candidates for pk in (row.answer_id, run_answer)})
+    for row, (run_answer, set_id, ids, run_retrieved_ids) in candidates:
+        if ids == run_retrieved_ids and passages.get(row.answer_id) == passages.get(run_answer):
             rows_by_key.setdefault((run_answer, row.metric_id), {}).setdefault((set_id, row.answer_id), []).append(row)
     sets = _answer_sets({set_id for sources in rows_by_key.values() for set_id, _ in sources})
     carried = {}
@@ -69,9 +74,9 @@ def carried_ratings(run: Run, answer_ids: Collection[int] | None = None) -> dict
 
 
 def _equal_answer_ratings(run: Run, answer_ids: Collection[int] | None) -> QuerySet[Rating]:
-    """Ratings of answers in earlier sets that are equal to an answer of the run, annotated as ``run_answer``.
+    """Ratings of answers in earlier sets whose text is that of an answer of the run, annotated as ``run_answer``.
 
-    The retrieved ids may still differ: those of the run's answer are annotated as ``run_retrieved_ids``."""
+    The passages may still differ, and the retrieved ids: those of the run's answer are ``run_retrieved_ids``."""
     run_answer = "answer__question__answers"
     restriction = {} if answer_ids is None else {f"{run_answer}__in": answer_ids}
     equal_fields = {f"{run_answer}__{name}": F(f"answer__{name}") for name in ("text_hash", "retrieves", "status")}
@@ -82,18 +87,17 @@ def _equal_answer_ratings(run: Run, answer_ids: Collection[int] | None) -> Query
         **equal_fields,
         **restriction,
     )
-    rows = rows.annotate(run_answer=F(run_answer), run_retrieved_ids=F(f"{run_answer}__retrieved_ids"))
-    return rows.filter(
-        ~Exists(_unmatched_passages("answer", "run_answer")), ~Exists(_unmatched_passages("run_answer", "answer"))
-    )
+    return rows.annotate(run_answer=F(run_answer), run_retrieved_ids=F(f"{run_answer}__retrieved_ids"))
 
 
-def _unmatched_passages(first: str, second: str) -> QuerySet[Context]:
-    """Passages of the first answer that the second one does not have at the same position."""
-    matching = {name: OuterRef(name) for name in ("position", "chunk_id", "source", "text")}
-    return Context.objects.filter(
-        ~Exists(Context.objects.filter(answer=OuterRef(OuterRef(second)), **matching)), answer=OuterRef(first)
-    )
+def _passage_digests(answer_ids: Collection[int]) -> dict[int, str]:
+    """A digest of each answer's passages in their order, by answer. Answers without passages are left out."""
+    # Compared here: without statistics PostgreSQL would read all passages once for each rating.
+    rows = Context.objects.filter(answer__in=answer_ids).order_by("answer", "position")
+    passages = rows.values_list("answer", "position", "chunk_id", "source", "text").iterator()
+    return {
+        answer: text_hash([passage for _, *passage in group]) for answer, group in groupby(passages, key=itemgetter(0))
+    }
 
 
 def _valid_ratings(ratings: QuerySet[Rating], run: Run) -> QuerySet[Rating]:

@@ -384,7 +384,7 @@ def test_carried_age_is_the_age_of_the_rating(
     assert carried.origin.at == rated_at
 
 
-def test_two_queries_for_any_number_of_carried_ratings(
+def test_three_queries_for_any_number_of_carried_ratings(
     earlier_run: Run,
     questions: QuestionSet,
     correctness: MetricDefinition,
@@ -396,7 +396,7 @@ def test_two_queries_for_any_number_of_carried_ratings(
         assert not carried_ratings(run)
     for position in range(3):
         rate_answer(earlier_run, position, correctness, 5)
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         assert len(carried_ratings(run)) == 3
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         assert len(carried_ratings(run, [first])) == 1
