@@ -305,6 +305,7 @@ LOGGING = {
         "plain": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
         "json": {"()": "config.logs.JsonLines"},
     },
+    "filters": {"known_errors": {"()": "config.logs.KnownErrors"}},
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": "json" if read("CONCORD_JSON_LOGS") else "plain"}
     },
@@ -313,6 +314,6 @@ LOGGING = {
         "concord": {"level": "INFO"},
         # Django's own console handler would repeat every line.
         "django": {"handlers": []},
-        "django-q": {"level": "WARNING"},
+        "django-q": {"level": "WARNING", "filters": ["known_errors"]},
     },
 }
