@@ -10,6 +10,7 @@ import smtplib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from email.errors import MessageError
 
 from django.conf import settings
 from django.core.mail import EmailMessage
@@ -260,7 +261,8 @@ def _send(queue: ReviewQueue, user: User, reminder: Reminder) -> str:
         mail = reminder_mail(queue, user)
     try:
         mail.send()
-    except (OSError, smtplib.SMTPException) as error:
+    except (OSError, smtplib.SMTPException, ValueError, MessageError) as error:
+        # The last two: an address or name that cannot stand in a mail, such as one with a line break.
         return f"{type(error).__name__}: {error}"[:300]
     return ""
 
