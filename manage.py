@@ -1,11 +1,7 @@
 #!/usr/bin/env python
-"""Django's command line for Concord."""
+"""Command line of a checkout; the installed command ``concord`` calls the same function."""
 
-import os
-import sys
-
-from django.core.management import execute_from_command_line
+from evaluation.installed import main
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    execute_from_command_line(sys.argv)
+    main()

@@ -125,6 +125,8 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
 
 #: Prefix of variables that hold keys of endpoints; the back office names them.
 KEY_PREFIX = "CONCORD_KEY_"
+# Largest numbers of settings by the end of their names.
+LARGEST_NUMBERS = {"PORT": 65_535, "_DAYS": 36_500, "_HOURS": 876_000, "_PROCESSES": 1_000, "_WORKERS": 1_000}
 # Connection time-out of PostgreSQL, in seconds.
 CONNECT_SECONDS = 5
 
@@ -135,13 +137,13 @@ environ.Env.read_env(HOME_DIR / ".env")
 def read(name: str) -> Any:
     """Read a known setting with its type.
 
-    :raises ImproperlyConfigured: if the value does not have the type; names the setting."""
+    :raises ImproperlyConfigured: for a value of another type and a number out of range; names the setting."""
     kind, default, _ = KNOWN[name]
     try:
         if kind is bool:
             return env.bool(name, default)
         if kind is int:
-            return env.int(name, default)
+            return _in_range(name, env.int(name, default))
         if kind is list:
             return env.list(name, default=default)
         if kind is dict:
@@ -149,6 +151,16 @@ def read(name: str) -> Any:
         return env.str(name, default)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be of type {kind.__name__}: {error}") from error
+
+
+def _in_range(name: str, number: int) -> int:
+    """Check that a number is not negative, and that an age is at most a century.
+
+    :raises ValueError: for other numbers."""
+    limit = next((limit for ending, limit in LARGEST_NUMBERS.items() if name.endswith(ending)), 2**48)
+    if not 0 <= number <= limit:
+        raise ValueError(f"{number} is not between 0 and {limit}")
+    return number
 
 
 def parse_text_mapping(name: str, mapping: Any) -> dict[str, str]:

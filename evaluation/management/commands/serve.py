@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
+from evaluation.specs.flags import whole_number
 from evaluation.worker import dispatch
 from evaluation.worker.database import checkpoint_wal
 from evaluation.worker.dispatch import Watchdog
@@ -25,7 +26,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        parser.add_argument("--port", type=int, default=settings.PORT, help="port to listen on (PORT)")
+        parser.add_argument("--port", type=whole_number(65_535), default=settings.PORT, help="port to listen on (PORT)")
         group = parser.add_mutually_exclusive_group()
         group.add_argument("--no-worker", action="store_true", help="only the web server")
         group.add_argument("--no-web", action="store_true", help="only the worker and its watchdog")
