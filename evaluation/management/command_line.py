@@ -69,8 +69,8 @@ def explain_error(error: Exception) -> str:
 
 
 def _refuse_unreadable(argv: Sequence[str]) -> None:
-    """Refuse arguments with bytes that are no text, which neither the database nor a message can hold, and ``--`` as the
-    value of an option, which ``argparse`` turns into a list.
+    """Refuse arguments with bytes that are no text, which neither the database nor a message can hold, and ``--`` as
+    the value of an option, which ``argparse`` turns into a list.
 
     :raises SystemExit: for such an argument."""
     try:
