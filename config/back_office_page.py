@@ -137,7 +137,7 @@ def _tasks(actions: set[Action]) -> Iterator[Link]:
 
 #: Groups of tables in the back office: anchor, title, and model names.
 GROUPS: tuple[tuple[str, Text, tuple[str, ...]], ...] = (
-    ("people", _("People and rights"), ("User", "RoleGrant", "Project", "ApiToken", "AuditEvent")),
+    ("people", _("People and rights"), ("User", "RoleGrant", "Project", "ApiToken", "AuditEvent", "FailedLogin")),
     (
         "questions",
         _("Questions and systems"),

@@ -2,6 +2,10 @@
 
 import os
 import secrets
+import shlex
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -31,7 +35,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         list,
         [],
         "Addresses or networks of proxies before the site, such as `10.0.0.0/8`, whose `X-Forwarded-For` and "
-        "`X-Forwarded-Proto` are believed.",
+        "`X-Forwarded-Proto` are believed, and which may open any number of connections.",
     ),
     "CONCORD_TLS_REDIRECT": (bool, False, "Send who comes without TLS to the same address with it."),
     "CONCORD_HSTS_SECONDS": (
@@ -182,16 +186,36 @@ def read_networks(name: str) -> list[IPv4Network | IPv6Network]:
         raise ImproperlyConfigured(f"{name} must be addresses or networks such as 10.0.0.0/8: {error}") from error
 
 
+@contextmanager
+def _invalid_as(sentence: str) -> Iterator[None]:
+    """Turn errors and warnings about a value, which may hold a password, into a sentence.
+
+    :raises ImproperlyConfigured: with that sentence."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            yield
+    except (ImproperlyConfigured, KeyError, ValueError, UserWarning) as error:
+        raise ImproperlyConfigured(sentence) from error
+
+
+def command_settings(name: str) -> dict[str, list[str]]:
+    """Read a setting as command lines by name, split as a shell does.
+
+    :raises ImproperlyConfigured: for a quotation that does not end; names the setting."""
+    lines = read(name)
+    with _invalid_as(f"{name} has a command line with a quotation that does not end"):
+        return {program: shlex.split(line) for program, line in lines.items()}
+
+
 def mail_settings(url: str) -> dict[str, Any]:
     """Build Django's mail settings from a URL; empty without one.
 
     :raises ImproperlyConfigured: for a URL that names no mail server."""
     if not url:
         return {}
-    try:
+    with _invalid_as("EMAIL_URL must look like smtp+tls://user:password@host:587"):
         return dict(env.email_url_config(url))
-    except (KeyError, ValueError) as error:
-        raise ImproperlyConfigured("EMAIL_URL must look like smtp+tls://user:password@host:587") from error
 
 
 def oidc_settings(*, debug: bool) -> dict[str, Any]:
@@ -274,11 +298,10 @@ def database_settings(var: Path) -> dict[str, Any]:
 
     :raises ImproperlyConfigured: for a URL of any other database."""
     url: str = read("DATABASE_URL")
-    config: dict[str, Any] = (
-        dict(env.db_url_config(url))
-        if url
-        else {"ENGINE": "django.db.backends.sqlite3", "NAME": str(var / "concord.sqlite3")}
-    )
+    config: dict[str, Any] = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(var / "concord.sqlite3")}
+    if url:
+        with _invalid_as("DATABASE_URL must look like postgres://user:password@host:5432/name or sqlite:////path"):
+            config = dict(env.db_url_config(url))
     if config["ENGINE"].endswith("sqlite3"):
         config["ENGINE"] = "config.sqlite3"
         config["OPTIONS"] = {

@@ -3,7 +3,6 @@ errors."""
 
 import logging
 from collections.abc import Callable
-from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +16,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from evaluation.core.addresses import is_in_networks, parse_address
 from evaluation.core.errors import DomainError, RateLimited
 from evaluation.extensions import second_factor
 from evaluation.messages.explanations import explain_refusal
@@ -59,7 +59,7 @@ class ProxyMiddleware(Middleware):
         if _is_proxy(request.META.get("REMOTE_ADDR", "")):
             forwarded_for = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",")]
             client = next((hop for hop in reversed(forwarded_for) if not _is_proxy(hop)), "")
-            if _address(client):
+            if parse_address(client):
                 request.META["REMOTE_ADDR"] = client
             scheme = request.headers.get("X-Forwarded-Proto", "")
             if scheme in {"http", "https"}:
@@ -67,16 +67,8 @@ class ProxyMiddleware(Middleware):
         return self.get_response(request)
 
 
-def _address(text: str) -> IPv4Address | IPv6Address | None:
-    try:
-        return ip_address(text)
-    except ValueError:
-        return None
-
-
 def _is_proxy(text: str) -> bool:
-    address = _address(text)
-    return address is not None and any(address in network for network in settings.CONCORD_TRUSTED_PROXIES)
+    return is_in_networks(text, settings.CONCORD_TRUSTED_PROXIES)
 
 
 class NoStoreMiddleware(Middleware):

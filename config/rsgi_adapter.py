@@ -8,14 +8,17 @@ connection, and the client loses the response (that the file is too large) or it
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from tempfile import SpooledTemporaryFile
+from threading import Thread
 from typing import IO, Any
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 
+from config.connection_limit import enforce_connection_limit
+from evaluation.core.addresses import IPNetwork
 from evaluation.worker.serving import THREADS
 
 log = logging.getLogger("concord.web")
@@ -38,14 +41,26 @@ SEND_SECONDS = 30.0
 class BufferedRSGIAdapter:
     """RSGI adapter that buffers request bodies before it calls a WSGI application.
 
-    :param max_body_bytes: maximum size of a body; larger ones are answered with 413 and the connection is closed."""
+    :param max_body_bytes: maximum size of a body; larger ones are answered with 413 and the connection is closed.
+    :param trusted_proxies: networks that may have any number of connections."""
 
-    def __init__(self, application: Application, max_body_bytes: int, threads: int = THREADS) -> None:
+    def __init__(
+        self,
+        application: Application,
+        max_body_bytes: int,
+        threads: int = THREADS,
+        trusted_proxies: Collection[IPNetwork] = (),
+    ) -> None:
         self.application = application
         self.max_body_bytes = max_body_bytes
+        self.trusted_proxies = trusted_proxies
         self.threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
         # Bytes of all bodies that are being received.
         self.buffered_bytes = 0
+
+    def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start the limit of connections per address, once in each process."""
+        Thread(target=enforce_connection_limit, args=[self.trusted_proxies], name="connections", daemon=True).start()
 
     async def __rsgi__(self, scope: Any, proto: Any) -> None:
         """Handle one request."""

@@ -11,6 +11,12 @@ class EvaluationConfig(AppConfig):
     verbose_name = _("Evaluation")
 
     def ready(self) -> None:
-        """Register background tasks and system checks."""
+        """Register background tasks, system checks and the notice of password links."""
         register(self.label, self.name)
+        from django.contrib.auth.signals import user_logged_in
+
         from evaluation import checks  # noqa: F401  -- registers itself; apps must be loaded first
+        from evaluation.accounts.password_links import show_links
+
+        # The app stands before Django's in INSTALLED_APPS, whose receiver replaces the time of the last login.
+        user_logged_in.connect(show_links)

@@ -9,7 +9,7 @@ from typing import Any
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.roles import Role
-from evaluation.core.samples import QuestionSpec
+from evaluation.core.samples import QuestionSpec, questions_hash
 from evaluation.judges.shipped import definitions, shipped_rubric_row
 from evaluation.models import (
     Answer,
@@ -83,7 +83,7 @@ def make_question_set(
         project=project or make_project(),
         name=name or unique("questions"),
         version=1,
-        content_hash=content_hash([s.model_dump(mode="json") for s in question_specs]),
+        content_hash=questions_hash(question_specs),
     )
     Question.objects.bulk_create(
         Question(

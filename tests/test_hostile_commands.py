@@ -20,7 +20,7 @@ from django.core.management import get_commands, load_command_class
 from django.core.management.base import CommandParser
 from django.db import DatabaseError, OperationalError, ProgrammingError, connection, connections, transaction
 
-from evaluation.management.command_line import run_command_line
+from evaluation.management.command_line import run_command
 from tests.examples import first_fast
 from tests.factories import make_queue, make_scored_run
 from tests.faults.test_unwritable import MORTAL
@@ -126,7 +126,11 @@ def raise_disk_full(_: Path) -> None:
 
 @pytest.fixture
 def problem_of(
-    folder: Path, no_processes: None, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    folder: Path,
+    no_processes: None,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[..., str]:
     """Run a command line, take back what it wrote, and return the traceback that a person would see; else nothing."""
 
@@ -136,10 +140,11 @@ def problem_of(
 
         problem = ""
         caplog.clear()
+        monkeypatch.setattr(sys, "argv", ["manage.py", *line])
         with transaction.atomic():
             try:
                 with connection.execute_wrapper(fail) if failure else nullcontext():
-                    run_command_line(["manage.py", *line])
+                    run_command()
             except SystemExit:
                 pass
             except Exception as error:  # noqa: BLE001 -- any of them would be a traceback

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +18,7 @@ from django.db import OperationalError
 
 from config.environment import database_settings
 from config.sqlite3.base import DatabaseWrapper
+from config.sqlite3.file import NEXT_WRITER, DatabaseFile
 from evaluation.worker.database import AWAY, LOCKED, REPLACED, unavailable_reason
 
 # Uses connections of its own, which pytest would refuse as well.
@@ -100,7 +103,7 @@ def test_blocked_writer_queue_times_out(folder: Path) -> None:
     start_time = time.monotonic()
     with (
         open_database(folder) as database,
-        pytest.raises(OperationalError, match="line of writers") as raised,
+        pytest.raises(OperationalError, match="locked for 2 s by another program") as raised,
         writing(database),
     ):
         pass
@@ -116,12 +119,52 @@ def test_deleted_or_replaced_file_accepts_no_writes(folder: Path) -> None:
     with open_database(folder) as database, database.cursor() as cursor:
         cursor.execute("SELECT value FROM counter")
         file.rename(folder / "elsewhere")
-        with pytest.raises(OperationalError, match="was deleted or replaced") as raised:
+        with pytest.raises(OperationalError, match="was deleted or moved") as raised:
             database.cursor()
         assert unavailable_reason(raised.value) == REPLACED
+        (folder / "elsewhere").rename(file)
+        database.cursor()
+        file.rename(folder / "elsewhere")
         file.touch()
-        with pytest.raises(OperationalError, match="was deleted or replaced"), writing(database):
+        with pytest.raises(OperationalError, match="was replaced while it was in use"), writing(database):
             pass
+        (folder / "elsewhere").rename(file)  # until the process ends, because it may have seen the other file
+        with pytest.raises(OperationalError, match="was replaced while it was in use"):
+            database.cursor()
+
+
+def test_waiting_writer_learns_which_process_writes(folder: Path) -> None:
+    holder = rf"locked for 2 s by process {os.getpid()} \(\S+( \S+)?, since 20\d\d-"
+    with open_database(folder) as writer, open_database(folder) as waiting:
+        with writing(writer), pytest.raises(OperationalError, match=holder) as raised, writing(waiting):
+            pass
+        assert unavailable_reason(raised.value) == LOCKED
+        with closing(sqlite3.connect(folder / "site.sqlite3", isolation_level=None)) as stranger:
+            stranger.execute("BEGIN IMMEDIATE")
+            with pytest.raises(OperationalError, match="by another program"), writing(waiting):
+                pass  # the first writer has ended
+        with writing(waiting):
+            waiting.close()  # in the middle
+        assert DatabaseFile(str(folder / "site.sqlite3")).writer() == ""
+
+
+def test_waiting_writer_learns_which_process_is_next(folder: Path) -> None:
+    program = (
+        "import os, signal, sys\nfrom config.sqlite3.file import DatabaseFile\n"
+        f"with DatabaseFile({str(folder / 'site.sqlite3')!r}).writers_turn(2): print(os.getpid(), flush=True); input()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process, open_database(folder) as database:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        with pytest.raises(OperationalError, match=rf"locked for 2 s by process {pid} \("), writing(database):
+            pass
+        process.communicate("\n")
+    with open_database(folder) as database, writing(database):
+        pass
+    assert DatabaseFile(str(folder / "site.sqlite3"))._read_line(NEXT_WRITER).startswith(f"{os.getpid()} ")
 
 
 def test_missing_file_is_reported_and_not_created(folder: Path) -> None:

@@ -49,6 +49,9 @@ class Generation(AppendOnly, Authored):
 class GenerationCall(AppendOnly):
     """A call for a ``step`` of a generation, recorded before it is sent."""
 
+    # `purge` deletes calls that were never sent.
+    is_digested = False
+
     generation = models.ForeignKey(Generation, on_delete=PROTECT, related_name="calls")
     step = models.CharField(max_length=40)
 

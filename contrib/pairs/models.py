@@ -14,6 +14,8 @@ class PairSet(TimestampedModel, Authored):
     """A comparison: pairs of answers to rate. Every member rates every pair; ``seed`` fixes each person's order and
     sides. Imported sets have no runs."""
 
+    sealed_fields = ("project", "run_a", "run_b", "seed")
+
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="pair_sets")
     name = models.CharField(_("name"), max_length=200)
     guideline = models.TextField(_("guideline"), blank=True)
@@ -134,6 +136,9 @@ class PairPreflight(PreflightRow):
 class PairAttempt(AppendOnly):
     """An HTTP call for a pair, written before it is sent. ``round`` is that of its preference; ``number`` counts the
     pair's calls in the round. An attempt without a reply died with its process."""
+
+    # `purge` deletes calls that were never sent.
+    is_digested = False
 
     judging = models.ForeignKey(PairJudging, on_delete=PROTECT, related_name="attempts")
     pair = models.ForeignKey(Pair, on_delete=PROTECT, related_name="attempts")

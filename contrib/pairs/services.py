@@ -309,11 +309,13 @@ def store_preference(
     """Store a preference as shown: -2 (left much better) to 2 (right much better). An equal one is not stored twice; a
     different one supersedes the earlier row.
 
-    :raises DomainError: ``pairs_closed``; ``preference_range``; ``reason_too_long``."""
+    :raises DomainError: ``pairs_closed``; ``password_by_others_link``; ``preference_range``; ``reason_too_long``."""
     # Lock the membership, so that a person's requests run one after the other.
     PairMember.objects.select_for_update().get(pair_set=pair_set, reviewer=person)
     if PairSet.objects.values_list("closed_at", flat=True).get(pk=pair_set.pk) is not None:
         raise DomainError("pairs_closed")
+    if person.is_distrusted:
+        raise DomainError("password_by_others_link")
     if not MIN_PREFERENCE <= value <= MAX_PREFERENCE:
         raise DomainError("preference_range")
     if len(reason) > MAX_REASON_LENGTH:

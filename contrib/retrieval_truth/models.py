@@ -14,6 +14,8 @@ class RetrievalRepair(TimestampedModel, Authored):
     ``partly_counts``: *partly relevant* counts as relevant. ``first_relevant``: passages that decide hit and MRR were
     drawn with certainty. Only ``closed_at`` ever changes."""
 
+    sealed_fields = ("project", "question_set", "k", "partly_counts", "first_relevant", "size", "seed")
+
     project = models.ForeignKey(Project, on_delete=PROTECT, related_name="retrieval_repairs")
     question_set = models.ForeignKey(QuestionSet, on_delete=PROTECT, related_name="+")
     name = models.CharField(_("name"), max_length=200)
@@ -97,6 +99,9 @@ class PooledPassage(AppendOnly):
 
 class PassageRating(AppendOnly):
     """An expert's blind rating of a passage; the highest round of a person counts."""
+
+    erasable = ("reason",)
+    author_path = "rater"
 
     class Grade(models.TextChoices):
         RELEVANT = "relevant", _("Relevant")

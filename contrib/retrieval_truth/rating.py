@@ -100,11 +100,14 @@ def rate_passage(
 ) -> PassageRating:
     """Store a grade. Repeating it changes nothing; a different grade is a new row that counts instead.
 
-    :raises DomainError: ``repair_closed``, ``not_drawn``, ``unknown_grade``, ``reason_too_long``."""
+    :raises DomainError: ``repair_closed``, ``password_by_others_link``, ``not_drawn``, ``unknown_grade``,
+    ``reason_too_long``."""
     # The lock serialises requests of the same person.
     RepairMember.objects.select_for_update().get(repair=repair, reviewer=person)
     if RetrievalRepair.objects.values_list("closed_at", flat=True).get(pk=repair.pk) is not None:
         raise DomainError("repair_closed")
+    if person.is_distrusted:
+        raise DomainError("password_by_others_link")
     if passage.repair_id != repair.pk or not passage.sampled:
         raise DomainError("not_drawn")
     if grade not in PassageRating.Grade.values:

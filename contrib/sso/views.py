@@ -44,6 +44,10 @@ from evaluation.accounts.login import (
     record_failure,
     record_success,
 )
+from evaluation.accounts.password_links import distrust, has_address_of_others
+from evaluation.core.addresses import client_network
+from evaluation.core.errors import DomainError
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import User
 
 log = logging.getLogger("concord.sso")
@@ -178,6 +182,8 @@ def _match_by_email(link: SocialAccount, claims: Mapping[str, Any]) -> User | No
     link.user = users[0]
     link.save()
     audit.record(users[0], "login.linked", users[0], by="email")
+    if users[0].last_login is not None and has_address_of_others(users[0]):
+        distrust(users[0])
     return users[0]
 
 
@@ -206,7 +212,7 @@ def refuse(request: HttpRequest, text: str, subject: str = "") -> NoReturn:
 
 def _attempt_name(request: HttpRequest, subject: str = "") -> str:
     """Return the name under which attempts are counted; it never blocks another user's login."""
-    return f"oidc {subject or client_address(request)}"
+    return f"oidc {subject or client_network(client_address(request))}"
 
 
 def _throttle_response(request: HttpRequest) -> HttpResponse | None:
@@ -276,6 +282,9 @@ def own_link(request: HttpRequest) -> HttpResponse:
 def link_account(request: HttpRequest) -> HttpResponse:
     """Start linking the user's account; requires the password, so that an unattended session does not suffice."""
     user = signed_in_user(request)
+    if user.is_distrusted:
+        messages.error(request, explain_refusal(DomainError("password_by_others_link")))
+        return redirect("sso")
     if authenticate(request, username=user.username, password=request.POST.get("password", "")) != user:
         messages.error(request, gettext("The password is wrong, or there were too many attempts."))
         return redirect("sso")

@@ -20,13 +20,14 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access, audit
-from evaluation.accounts.login import MAX_TOKEN_LIFETIME, new_token, password_link
+from evaluation.accounts.login import MAX_TOKEN_LIFETIME, new_token
+from evaluation.accounts.password_links import NOTICE, links_by_others, make_link, report_new_address
 from evaluation.accounts.role_admin import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
 from evaluation.extensions import second_factor
 from evaluation.judges.shipped import BASELINE, judge_names, profile_names
 from evaluation.messages.explanations import explain_reason
-from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User
+from evaluation.models import ApiToken, AuditEvent, FailedLogin, Project, RoleGrant, User
 
 
 class AdministratorsOnly(RoleAdmin):
@@ -86,10 +87,12 @@ class PersonAdmin(AdministratorsOnly):
         return [*urls, *super().get_urls()]
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Create people without a password; they choose one themselves."""
+        """Create people without a password; they choose one themselves. Tell the old address of a new one."""
         if not change:
             obj.set_unusable_password()
         super().save_model(request, obj, form, change)
+        if change and "email" in form.changed_data and obj != request.user:
+            report_new_address(obj, form.initial["email"], access.signed_in_user(request))
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
         """Show the invitation link of a new person; a service user needs none."""
@@ -125,9 +128,9 @@ class PersonAdmin(AdministratorsOnly):
         return person
 
     def _render_link(self, request: HttpRequest, person: User) -> HttpResponse:
-        self.record_event(request, "password.link_made", person)
-        url = request.build_absolute_uri(password_link(person))
-        context = {"person": person, "link": url, "hours": settings.PASSWORD_RESET_TIMEOUT // 3600}
+        link = make_link(person, access.signed_in_user(request))
+        url, hours = request.build_absolute_uri(link.path), settings.PASSWORD_RESET_TIMEOUT // 3600
+        context = {"person": person, "link": url, "hours": hours, "is_mailed": link.is_mailed}
         return render(request, "admin/link_shown_once.html", self.admin_site.each_context(request) | context)
 
 
@@ -270,6 +273,13 @@ class AuditEventAdmin(ReadOnlyAdmin):
         verify_url = path("verify/", self.admin_site.admin_view(require_POST(self.verify_view)), name="audit-verify")
         return [verify_url, *super().get_urls()]
 
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """List the links for a new password that were made lately for people who had one."""
+        events = list(links_by_others(timezone.now() - NOTICE))
+        people = User.objects.in_bulk([int(event.object_id) for event in events])
+        links = [(event, people[int(event.object_id)]) for event in events]
+        return super().changelist_view(request, {**(extra_context or {}), "links": links})
+
     def verify_view(self, request: HttpRequest) -> HttpResponse:
         """Show the problems that ``verify_audit`` reports, and the chain head to store elsewhere."""
         if not self.has_view_permission(request):
@@ -282,3 +292,16 @@ class AuditEventAdmin(ReadOnlyAdmin):
             "waiting": audit.unsealed_rows(),
         }
         return render(request, "admin/audit_verified.html", self.admin_site.each_context(request) | context)
+
+
+@admin.register(FailedLogin)
+class FailedLoginAdmin(ReadOnlyAdmin):
+    """Failed logins of the whole site, for superusers and administrators of any project."""
+
+    path = ""
+    view_action = Action.ADMINISTER
+    list_display = ("created_at", "person", "by", "count", "cleared", "address")
+    list_filter = ("cleared",)
+    search_fields = ("person__username", "address")
+    list_select_related = ("person",)
+    ordering = ("-id",)

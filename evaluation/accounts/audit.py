@@ -1,31 +1,37 @@
-"""Audit log: a hash chain of events, and seals in it that cover scores, ratings and decisions.
+"""Audit log: a hash chain of events, and seals in it that cover the rows that figures rest on.
 
-``docs/operations.md`` ("Has anything been changed?") says which changes it can detect."""
+A seal is an event with the digest of up to a thousand rows of a table. Texts that may be erased have a digest of their
+own, which ``purge`` replaces by another event. ``docs/operations.md`` ("Has anything been changed?") says which changes
+are detected."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import Any
 
 import orjson
 from django.apps import apps
 from django.db import ProgrammingError, connection, models, transaction
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
 from evaluation.models import AuditEvent, User
 from evaluation.storage import integrity
-from evaluation.storage.append_only import AppendOnly
+from evaluation.storage.append_only import AppendOnly, TimestampedModel
 
 GENESIS = "0" * 64
 # Arbitrary key of PostgreSQL's advisory lock.
 _LOCK = 7_141_200
-SEALED = "rows.sealed"
+SEALED, TEXTS_ERASED = "rows.sealed", "texts.erased"
 ROWS_PER_SEAL = 1000
 #: Rows are sealed an hour after creation, because an open transaction may still commit rows with lower keys.
 SEAL_DELAY = timedelta(hours=1)
 MAX_SEALS_PER_SWEEP = 50
+# Keys of unsupported rows that a seal names.
+MAX_UNSUPPORTED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ def chain_head() -> str:
 
 
 def flaws(expected_head: str = "") -> Iterator[Flaw]:
-    """Yield every detectable change to events, sealed rows and triggers.
+    """Yield every detectable change to events, sealed rows and triggers, and rows that contradict others.
 
     :param expected_head: an earlier :func:`chain_head`, or empty."""
     yield from _broken_events()
@@ -72,11 +78,15 @@ def flaws(expected_head: str = "") -> Iterator[Flaw]:
         and not AuditEvent.objects.filter(pk=int(number), hash=digest).exists()
     ):
         yield Flaw("head_missing", expected_head)
-    for event in AuditEvent.objects.filter(verb=SEALED).order_by("id").iterator():
-        model = apps.get_model(event.object_type)
-        after, last = int(event.detail["after"]), int(event.object_id)
-        if _digest_of_rows(model, event.detail["columns"], after, last) != event.detail["digest"]:
-            yield Flaw("rows_differ", f"{model._meta.db_table} {after + 1}-{last}")
+    for model in sealed_models():
+        table, text_digests = model._meta.db_table, _text_digests(model)
+        for seal in _seals(model):
+            if not _is_intact(model, seal):
+                yield Flaw("rows_differ", f"{table} {seal.detail['after'] + 1}-{seal.object_id}")
+            elif _digest_texts(model, seal) != text_digests.get(seal.object_id, seal.detail["texts"]):
+                yield Flaw("texts_differ", f"{table} {seal.detail['after'] + 1}-{seal.object_id}")
+            yield from (Flaw("row_unsupported", f"{table} {pk}") for pk in seal.detail["unsupported"])
+        yield from (Flaw("row_unsupported", f"{table} {pk}") for pk in sorted(model.unsupported(_unsealed(model))))
     try:
         yield from (Flaw(f"trigger_{change}", name) for name, change in integrity.altered_triggers().items())
     # The database's role does not own the tables.
@@ -90,7 +100,7 @@ def seal_rows(before: datetime | None = None, max_events: int | None = None) -> 
     :param before: leaves out rows created from then on and all rows after the first of them; ``None`` seals all.
     :param max_events: limit for one table; ``None`` for no limit."""
     rows = 0
-    for model in _sealed_models():
+    for model in sealed_models():
         events = 0
         while (max_events is None or events < max_events) and (count := _seal(model, before)):
             rows, events = rows + count, events + 1
@@ -99,54 +109,158 @@ def seal_rows(before: datetime | None = None, max_events: int | None = None) -> 
 
 def unsealed_rows() -> int:
     """Count the rows of sealed tables that no seal covers yet."""
-    return sum(_unsealed(model).count() for model in _sealed_models())
+    return sum(_unsealed(model).count() for model in sealed_models())
 
 
 def seal_old_rows() -> None:
     """Seal rows older than an hour, as soon as one is older than two. Runs periodically."""
     now = timezone.now()
-    oldest_unsealed = [_unsealed(model).values_list("created_at", flat=True).first() for model in _sealed_models()]
+    oldest_unsealed = [_unsealed(model).values_list("created_at", flat=True).first() for model in sealed_models()]
     if any(created_at is not None and created_at < now - 2 * SEAL_DELAY for created_at in oldest_unsealed):
         seal_rows(now - SEAL_DELAY, MAX_SEALS_PER_SWEEP)
 
 
-def _sealed_models() -> list[type[AppendOnly]]:
-    return [model for model in apps.get_models() if issubclass(model, AppendOnly) and model.is_digested]
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Sealed and unsealed rows of a table; ``fields`` are the only ones that its seals cover, empty for all."""
+
+    table: str
+    sealed: int
+    unsealed: int
+    fields: tuple[str, ...]
 
 
-def _seal(model: type[AppendOnly], before: datetime | None) -> int:
+def coverage() -> tuple[list[Coverage], list[str]]:
+    """Return the sealed tables, and the product's other tables, whose rows may change or are chained themselves."""
+    models_sealed = sealed_models()
+    tables = [
+        Coverage(
+            table=model._meta.db_table,
+            sealed=sum(seal.detail["rows"] for seal in _seals(model)),
+            unsealed=_unsealed(model).count(),
+            fields=model.sealed_fields,
+        )
+        for model in models_sealed
+    ]
+    other_models = [
+        model._meta.db_table
+        for model in apps.get_models()
+        if issubclass(model, TimestampedModel) and model not in {*models_sealed, AuditEvent}
+    ]
+    return sorted(tables, key=lambda row: row.table), sorted(other_models)
+
+
+def sealed_models() -> list[type[TimestampedModel]]:
+    return [
+        model
+        for model in apps.get_models()
+        if (issubclass(model, AppendOnly) and model.is_digested)
+        or (issubclass(model, TimestampedModel) and model.sealed_fields)
+    ]
+
+
+def intact_seals(rows: models.QuerySet[Any]) -> list[AuditEvent]:
+    """Seals that cover some of the rows and whose texts are unchanged; for :func:`reseal_texts`."""
+    model: type[TimestampedModel] = rows.model
+    text_digests = _text_digests(model)
+    return [
+        seal
+        for seal in _seals(model)
+        if rows.filter(pk__gt=seal.detail["after"], pk__lte=seal.object_id).exists()
+        and _digest_texts(model, seal) == text_digests.get(seal.object_id, seal.detail["texts"])
+    ]
+
+
+def reseal_texts(seals: Iterable[AuditEvent], by: User | None) -> None:
+    """Append the digests of the texts that an erasure has left."""
+    for seal in seals:
+        model = apps.get_model(seal.object_type)
+        record(by, TEXTS_ERASED, model(pk=seal.object_id), texts=_digest_texts(model, seal))
+
+
+def _seal(model: type[TimestampedModel], before: datetime | None) -> int:
+    after = _last_sealed_key(model)
+    oldest_rows = _unsealed(model).values_list("pk", "created_at")[:ROWS_PER_SEAL]
+    keys = [pk for pk, _ in takewhile(lambda row: before is None or row[1] < before, oldest_rows)]
+    if not keys:
+        return 0
+    columns = _sealed_columns(model)
+    detail = {
+        "after": after,
+        "rows": len(keys),
+        "columns": columns,
+        "digest": _digest_rows(model, columns, after, keys[-1]),
+        "texts": _digest_rows(model, _text_columns(model), after, keys[-1]),
+        "unsupported": sorted(model.unsupported(_unsealed(model).filter(pk__lte=keys[-1])))[:MAX_UNSUPPORTED],
+    }
+    # Events of other people wait for the lock, so nothing is read under it but the last key.
     with transaction.atomic():
         _lock_chain()
-        after, rows = _last_sealed_key(model), _unsealed(model)
-        first_young_key = rows.filter(created_at__gte=before).values_list("pk", flat=True).first() if before else None
-        keys = list(
-            (rows if first_young_key is None else rows.filter(pk__lt=first_young_key)).values_list("pk", flat=True)[
-                :ROWS_PER_SEAL
-            ]
-        )
-        if keys:
-            columns = [field.attname for field in model._meta.concrete_fields if field.name not in model.erasable]
-            digest = _digest_of_rows(model, columns, after, keys[-1])
-            last = model._base_manager.get(pk=keys[-1])
-            record(None, SEALED, last, after=after, rows=len(keys), columns=columns, digest=digest)
+        if _last_sealed_key(model) == after:
+            record(None, SEALED, apps.get_model(model._meta.label)(pk=keys[-1]), **detail)
     return len(keys)
 
 
-def _last_sealed_key(model: type[AppendOnly]) -> int:
-    events = AuditEvent.objects.filter(verb=SEALED, object_type=model._meta.label_lower).order_by("-id")
-    return int(events.values_list("object_id", flat=True).first() or 0)
+def _seals(model: type[TimestampedModel]) -> models.QuerySet[AuditEvent]:
+    return AuditEvent.objects.filter(verb=SEALED, object_type=model._meta.label_lower).order_by("id")
 
 
-def _unsealed(model: type[AppendOnly]) -> models.QuerySet[Any]:
-    return model._base_manager.filter(pk__gt=_last_sealed_key(model)).order_by("pk")
+def _text_digests(model: type[TimestampedModel]) -> dict[str, str]:
+    """Digests of the texts that erasures have left, by the last key of the seal."""
+    events = AuditEvent.objects.filter(verb=TEXTS_ERASED, object_type=model._meta.label_lower).order_by("id")
+    return {event.object_id: event.detail["texts"] for event in events}
 
 
-def _digest_of_rows(model: type[models.Model], columns: list[str], after: int, last: int) -> str:
-    rows = model._base_manager.filter(pk__gt=after, pk__lte=last).order_by("pk").values_list(*columns)
-    digest = hashlib.sha256()
-    for row in rows.iterator():
-        digest.update(orjson.dumps(row, default=str, option=orjson.OPT_SORT_KEYS))
-    return digest.hexdigest()
+def _last_sealed_key(model: type[TimestampedModel]) -> int:
+    key = Cast("object_id", models.BigIntegerField())
+    return _seals(model).aggregate(last=models.Max(key))["last"] or 0
+
+
+def _sealable(model: type[TimestampedModel]) -> models.QuerySet[Any]:
+    purged_rows = model.purged_rows if issubclass(model, AppendOnly) else {}
+    rows = model._base_manager.order_by("pk")
+    return rows.exclude(**purged_rows) if purged_rows else rows
+
+
+def _unsealed(model: type[TimestampedModel]) -> models.QuerySet[Any]:
+    return _sealable(model).filter(pk__gt=_last_sealed_key(model))
+
+
+def _sealed_columns(model: type[TimestampedModel]) -> list[str]:
+    fields = model._meta.concrete_fields
+    if issubclass(model, AppendOnly):
+        return [field.attname for field in fields if field.name not in model.erasable]
+    return [field.attname for field in fields if field.name in {"id", "created_at", *model.sealed_fields}]
+
+
+def _text_columns(model: type[TimestampedModel]) -> list[str]:
+    return ["id", *model.erasable] if issubclass(model, AppendOnly) and model.erasable else []
+
+
+def _is_intact(model: type[TimestampedModel], seal: AuditEvent) -> bool:
+    detail = seal.detail
+    digest = _digest_rows(model, detail["columns"], detail["after"], int(seal.object_id))
+    return bool(digest == detail["digest"])
+
+
+def _digest_texts(model: type[TimestampedModel], seal: AuditEvent) -> str:
+    return _digest_rows(model, _text_columns(model), seal.detail["after"], int(seal.object_id))
+
+
+def _digest_rows(model: type[TimestampedModel], columns: Sequence[str], after: int, last: int) -> str:
+    """SHA-256 of the rows as the database's driver returns them, in the order of their keys; empty without columns.
+
+    Values are not converted to those of model fields, which takes four times as long."""
+    if not columns:
+        return ""
+    rows = _sealable(model).filter(pk__gt=after, pk__lte=last).values_list(*columns)
+    with connection.cursor() as cursor:
+        cursor.execute(*rows.query.sql_with_params())
+        return hashlib.sha256(orjson.dumps(cursor.fetchall(), default=_plain_text)).hexdigest()
+
+
+def _plain_text(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes | memoryview) else str(value)
 
 
 def _broken_events() -> Iterator[Flaw]:

@@ -1,7 +1,8 @@
 """Deletion of personal texts, old replies and unsent calls from append-only tables.
 
-Figures, hashes and a tombstone in the audit log stay. Sealed columns are not touched, so ``verify_audit`` finds
-nothing. The database's role must own its tables, because their triggers are removed within the transaction."""
+Figures, hashes and a tombstone in the audit log stay. Seals get new digests of the texts that are left, unless the
+texts were changed before, so ``verify_audit`` finds nothing that it would not have found. The database's role must own
+its tables, because their triggers are removed within the transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from django.utils import timezone
 
 from evaluation.accounts import audit
 from evaluation.core.errors import DomainError
-from evaluation.models import ApiToken, User
+from evaluation.models import ApiToken, AuditEvent, User
 from evaluation.models.work import ReplyRow
 from evaluation.storage import append_only
 from evaluation.storage.append_only import AppendOnly
@@ -42,20 +43,24 @@ def erase_person(person: User, *, by: User | None) -> dict[str, int]:
     other_superusers = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=person.pk)
     if person.is_superuser and person.is_active and not other_superusers.exists():
         raise DomainError("last_superuser")
+    seals: list[AuditEvent] = []
     with transaction.atomic():
         with _without_triggers():
-            rows = _erase_texts(person)
+            rows = _erase_texts(person, seals)
+        audit.reseal_texts(seals, by)
         rows = {name: count for name, count in rows.items() if count}
         _anonymize(person)
         audit.record(by, PERSON_ERASED, person, rows=rows)
     return rows
 
 
-def _erase_texts(person: User) -> dict[str, int]:
+def _erase_texts(person: User, seals: list[AuditEvent]) -> dict[str, int]:
+    """Erase the texts, add the seals that cover them, and return the number of changed rows by table."""
     rows: dict[str, int] = {}
     for model in apps.get_models():
         if issubclass(model, AppendOnly) and model.author_path:
             person_rows = model._base_manager.filter(**{model.author_path: person}, **model.erasure_filter)
+            seals += audit.intact_seals(person_rows)
             for column in model.erasable:
                 texts = person_rows.exclude(**{f"{column}__in": ["", ERASED]})
                 rows[model._meta.db_table] = _update_in_batches(texts, **{column: ERASED})
@@ -70,11 +75,15 @@ def purge_replies(before: datetime, *, by: User | None) -> int:
     Outcome, hash of the request, tokens and cost stay. The tombstone of each table holds the SHA-256 of the texts in
     the order of their keys."""
     tombstones: list[tuple[models.Model, dict[str, str | int]]] = []
+    seals: list[AuditEvent] = []
     with transaction.atomic():
         with _without_triggers():
             for model in apps.get_models():
                 if issubclass(model, ReplyRow):
-                    tombstones += _purge_texts(model._base_manager.filter(created_at__lt=before).exclude(raw=""))
+                    replies = model._base_manager.filter(created_at__lt=before).exclude(raw="")
+                    seals += audit.intact_seals(replies)
+                    tombstones += _purge_texts(replies)
+        audit.reseal_texts(seals, by)
         for last, facts in tombstones:
             audit.record(by, REPLIES_PURGED, last, before=before.isoformat(), **facts)
     return sum(int(facts["rows"]) for _, facts in tombstones)

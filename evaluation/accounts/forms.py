@@ -57,7 +57,7 @@ class OwnTokenForm(forms.Form):
         cleaned, (text, digest) = self.cleaned_data, new_token()
         token = ApiToken.objects.create(
             user=self.person,
-            made_by=self.person,
+            made_by=self.person if self.person.is_themselves else None,
             sha256=digest,
             name=cleaned["name"],
             project=cleaned["project"],

@@ -1,9 +1,10 @@
 """Login by name and password, sessions in the database, and limits for failed attempts.
 
-Failed attempts are stored for a day, as keyed hashes of name and address, so that every web process counts them. Within
-fifteen minutes, a name is blocked after ten failures from one address or fifty from anywhere; an address is blocked
-after failures of thirty names. The block ends when the oldest of these failures is fifteen minutes old. Passwords are
-not checked while it lasts. Sessions, users and tokens are read by SQL statements (``storage/statements.py`` says why).
+Failed attempts are stored for 30 days, as keyed hashes of name and address, so that every web process counts them and
+administrators see them. Within fifteen minutes, a name is blocked after ten failures from one address or fifty from
+anywhere; an address is blocked after failures of thirty names. All addresses of an IPv6 /64 count as one. The block
+ends when the oldest of these failures is fifteen minutes old. Passwords are not checked while it lasts. Sessions, users
+and tokens are read by SQL statements (``storage/statements.py`` says why).
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from django.contrib.auth.tokens import default_token_generator
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
 from django.core.exceptions import PermissionDenied
+from django.db.models import F
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -26,6 +28,7 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from evaluation.accounts import audit
+from evaluation.core.addresses import client_network
 from evaluation.models import ApiToken, FailedLogin, User
 from evaluation.storage.statements import Statement
 
@@ -73,7 +76,9 @@ def new_token() -> tuple[str, str]:
 
 
 WINDOW = timedelta(minutes=15)
-FAILURE_RETENTION = timedelta(days=1)
+#: Failures of one name from one address within this time are one row with a count.
+FAILURE_INTERVAL = timedelta(minutes=1)
+FAILURE_RETENTION = timedelta(days=30)
 MAX_FAILURES_PER_NAME_AND_ADDRESS = 10
 MAX_FAILURES_PER_NAME = 50
 MAX_NAMES_PER_ADDRESS = 30
@@ -86,16 +91,21 @@ _SALT = "evaluation.accounts.login"
 
 def blocked_until(name: str, address: str) -> datetime | None:
     """Return when the name may be tried again from an address; ``None`` if it may be tried now."""
-    recent_failures = FailedLogin.objects.filter(created_at__gt=timezone.now() - WINDOW).order_by("-created_at")
-    failures = list(
-        recent_failures.filter(name=_keyed_hash(name)).values_list("created_at", "address")[:MAX_FAILURES_PER_NAME]
-    )
+    window_start = timezone.now() - WINDOW
+    recent_failures = FailedLogin.objects.filter(created_at__gt=window_start, cleared=False).order_by("-created_at")
+    failures = [
+        (at, address_hash)
+        for at, address_hash, count in recent_failures.filter(name=_keyed_hash(name)).values_list(
+            "created_at", "address", "count"
+        )[:MAX_FAILURES_PER_NAME]
+        for _ in range(count)
+    ]
     last_failures: dict[str, datetime] = {}
-    for name_hash, at in recent_failures.filter(address=_keyed_hash(address)).values_list("name", "created_at"):
+    for name_hash, at in recent_failures.filter(address=_address_hash(address)).values_list("name", "created_at"):
         last_failures.setdefault(name_hash, at)
     limits = [
         (
-            [at for at, address_hash in failures if address_hash == _keyed_hash(address)],
+            [at for at, address_hash in failures if address_hash == _address_hash(address)],
             MAX_FAILURES_PER_NAME_AND_ADDRESS,
         ),
         ([at for at, _ in failures], MAX_FAILURES_PER_NAME),
@@ -104,18 +114,34 @@ def blocked_until(name: str, address: str) -> datetime | None:
     return max((times[limit - 1] + WINDOW for times, limit in limits if len(times) >= limit), default=None)
 
 
-def record_failure(name: str, address: str, **detail: Any) -> None:
-    """Store a failed attempt, delete expired ones, and write ``detail`` to the audit log."""
-    FailedLogin.objects.filter(created_at__lt=timezone.now() - FAILURE_RETENTION).delete()
-    row = FailedLogin.objects.create(name=_keyed_hash(name), address=_keyed_hash(address))
-    person = User.objects.filter(username=name).values_list("pk", flat=True).first()
-    audit.record(None, "login.failed", row, **{"person": person, **detail})
+def record_failure(name: str, address: str, person: int | None = None, by: str = "") -> None:
+    """Count a failed attempt, in a row with the others of its minute, and delete expired rows.
+
+    :param person: the account; by default the one with the name.
+    :param by: ``code`` for a second factor."""
+    purge_failures()
+    origin = {"name": _keyed_hash(name), "address": _address_hash(address), "by": by, "cleared": False}
+    recent_rows = FailedLogin.objects.filter(**origin, created_at__gt=timezone.now() - FAILURE_INTERVAL)
+    if FailedLogin.objects.filter(pk__in=recent_rows.values("pk")[:1]).update(count=F("count") + 1):
+        return
+    person = person or User.objects.filter(username=name).values_list("pk", flat=True).first()
+    FailedLogin.objects.create(person_id=person, **origin)
+
+
+def purge_failures() -> int:
+    """Delete the failed attempts that are older than ``FAILURE_RETENTION``; returns the number of rows."""
+    return FailedLogin.objects.filter(created_at__lt=timezone.now() - FAILURE_RETENTION).delete()[0]
 
 
 def record_success(person: User, name: str, address: str, verb: str = LOGGED_IN, **detail: Any) -> None:
-    """Clear the failures of a name from the address of a successful login, and write ``verb`` to the audit log."""
-    FailedLogin.objects.filter(name=_keyed_hash(name), address=_keyed_hash(address)).delete()
+    """Stop counting the failures of a name from the address of a successful login, and write ``verb`` to the audit
+    log."""
+    FailedLogin.objects.filter(name=_keyed_hash(name), address=_address_hash(address)).update(cleared=True)
     audit.record(person, verb, person, **detail)
+
+
+def _address_hash(address: str) -> str:
+    return _keyed_hash(client_network(address))
 
 
 def _keyed_hash(text: str) -> str:

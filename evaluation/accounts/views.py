@@ -21,6 +21,8 @@ from django.views.decorators.http import require_POST, require_safe
 from evaluation.accounts import audit
 from evaluation.accounts.access import signed_in_get, signed_in_post, signed_in_user
 from evaluation.accounts.forms import LogInForm, OwnTokenForm
+from evaluation.accounts.login import FAILURE_RETENTION
+from evaluation.accounts.password_links import distrust_chosen_password
 from evaluation.extensions import second_factor
 from evaluation.models import ApiToken, User
 
@@ -67,7 +69,9 @@ class ChoosePassword(PasswordResetConfirmView):
 
     def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
         super().form_valid(form)
-        audit.record(form.user, "password.chosen", form.user)
+        until = distrust_chosen_password(form.user)
+        detail = {"not_blind_until": until.isoformat()} if until else {}
+        audit.record(form.user, "password.chosen", form.user, **detail)
         return complete_login(self.request, form.user, str(self.success_url))
 
 
@@ -93,9 +97,12 @@ class Account(PasswordChangeView):
 @signed_in_get
 def data_retention(request: HttpRequest) -> HttpResponse:
     """Show which personal data the site stores, and for how long."""
-    days = settings.CONCORD_REPLY_RETENTION_DAYS
-    sessions = settings.SESSION_COOKIE_AGE // 86_400
-    return render(request, "evaluation/accounts/data_retention.html", {"reply_days": days, "session_days": sessions})
+    context = {
+        "reply_days": settings.CONCORD_REPLY_RETENTION_DAYS,
+        "session_days": settings.SESSION_COOKIE_AGE // 86_400,
+        "failure_days": FAILURE_RETENTION.days,
+    }
+    return render(request, "evaluation/accounts/data_retention.html", context)
 
 
 def token_context(person: User, form: OwnTokenForm) -> dict[str, Any]:

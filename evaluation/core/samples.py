@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from enum import StrEnum
 from typing import Any, TypedDict, Unpack
 
 from pydantic import BaseModel, ConfigDict
+
+from evaluation.core.canonical import canonical_texts, normalize_nfc
 
 # The database refuses larger values, which excludes infinity and NaN on PostgreSQL and SQLite.
 VALUE_BOUND = 1e12
@@ -74,6 +77,20 @@ class QuestionSpec(FrozenModel):
     clarification_ok: bool = False
     group: str = ""
     tags: tuple[str, ...] = ()
+
+
+def questions_hash(questions: Sequence[QuestionSpec]) -> str:
+    """Content hash of a set: all fields except metadata, sorted by id, independent of the file order.
+
+    Default values are omitted, so that new fields of the product change no hash. The hash is that of a JSON list, which
+    is never built in memory."""
+    ids = [normalize_nfc(question.id) for question in questions]
+    digest = hashlib.sha256(b"[")
+    for position, index in enumerate(sorted(range(len(ids)), key=ids.__getitem__)):
+        content = questions[index].model_dump(mode="json", exclude_defaults=True)
+        digest.update((b"," if position else b"") + canonical_texts(content).encode())
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ A file with the content of an existing version selects that version; otherwise i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -15,9 +14,9 @@ from django.utils import timezone
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
-from evaluation.core.canonical import canonical_texts, clean_name, normal_form, normalize_nfc
+from evaluation.core.canonical import clean_name, normal_form, normalize_nfc
 from evaluation.core.errors import Problem
-from evaluation.core.samples import QuestionSpec
+from evaluation.core.samples import QuestionSpec, questions_hash
 from evaluation.formats.question_rows import QuestionFile
 from evaluation.formats.reading import display_name
 from evaluation.models import Project, Question, QuestionSet, User
@@ -53,20 +52,6 @@ class QuestionSetDifference:
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.changed)
-
-
-def questions_hash(questions: Sequence[QuestionSpec]) -> str:
-    """Content hash of a set: all fields except metadata, sorted by id, independent of the file order.
-
-    Default values are omitted, so that new fields of the product change no hash. The hash is that of a JSON list, which
-    is never built in memory."""
-    ids = [normalize_nfc(question.id) for question in questions]
-    digest = hashlib.sha256(b"[")
-    for position, index in enumerate(sorted(range(len(ids)), key=ids.__getitem__)):
-        content = questions[index].model_dump(mode="json", exclude_defaults=True)
-        digest.update((b"," if position else b"") + canonical_texts(content).encode())
-    digest.update(b"]")
-    return digest.hexdigest()
 
 
 def compare_questions(old: Sequence[QuestionSpec], new: Sequence[QuestionSpec]) -> QuestionSetDifference:

@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from evaluation.accounts import audit
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import DomainError, InvalidFile, Problem
-from evaluation.core.samples import QuestionSpec
+from evaluation.core.samples import QuestionSpec, questions_hash
 from evaluation.datasets.importing import (
     Imported,
     QuestionSetDifference,
@@ -28,7 +28,6 @@ from evaluation.datasets.importing import (
     import_question_set,
     metadata_not_taken_over,
     newest_version,
-    questions_hash,
     set_name,
 )
 from evaluation.formats.question_rows import QuestionFile

@@ -107,7 +107,7 @@ def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
     """Write a file through a temporary file, so that it is complete or absent.
 
     :raises OSError: if it cannot be written."""
-    temporary = path.with_name(f".{path.name}.part")
+    temporary = path.parent / f".{path.name}.part"
     try:
         with temporary.open("wb") as file:
             file.writelines(chunks)

@@ -19,6 +19,6 @@ if Path(_PACKAGE_DIRECTORY, "config").is_dir() and _PACKAGE_DIRECTORY not in sys
 
 def main() -> None:
     """Entry point of ``concord COMMAND`` and of ``manage.py COMMAND``."""
-    from evaluation.management.command_line import run_command_line
+    from evaluation.management.command_line import run_command
 
-    run_command_line(sys.argv)
+    run_command()

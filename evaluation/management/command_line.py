@@ -1,4 +1,6 @@
-"""Command line of the site. Errors that an operator can remove end a command with a sentence instead of a traceback."""
+"""Entry point of ``manage.py`` and of the command ``concord``.
+
+Errors that an operator can remove end a command with a sentence instead of a traceback."""
 
 import os
 import sqlite3
@@ -21,8 +23,8 @@ OPERATOR_ERRORS = (ConcordError, DatabaseError, ImproperlyConfigured, OSError, s
 SETTINGS_ERRORS = (ImportError, ValueError)
 
 
-def run_command_line(argv: Sequence[str]) -> None:
-    """Run a command. With ``--traceback``, every error keeps its traceback.
+def run_command() -> None:
+    """Run the command of ``sys.argv``. With ``--traceback``, every error keeps its traceback.
 
     :raises SystemExit: with a sentence, for errors of files, settings and the database, and of this application."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -30,8 +32,8 @@ def run_command_line(argv: Sequence[str]) -> None:
         # A terminal that cannot show Korean gets escape sequences.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        _refuse_unreadable(argv)
-        execute_from_command_line(list(argv))
+        _refuse_unreadable(sys.argv)
+        execute_from_command_line(sys.argv)
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
@@ -40,10 +42,10 @@ def run_command_line(argv: Sequence[str]) -> None:
         sys.exit(1)
     except (*OPERATOR_ERRORS, *SETTINGS_ERRORS) as error:
         is_expected = isinstance(error, OPERATOR_ERRORS) or not settings.configured
-        if not is_expected or "--traceback" in argv:
+        if not is_expected or "--traceback" in sys.argv:
             raise
         _drop_unwritable_output()
-        sys.exit(f"{' '.join(argv[1:2])}: {explain_error(error)}")
+        sys.exit(f"{' '.join(sys.argv[1:2])}: {explain_error(error)}")
 
 
 def explain_error(error: Exception) -> str:

@@ -21,9 +21,15 @@ REFUSALS = {
         "The database cannot be reached, or takes no more connections. What was saved is safe; try again in a while."
     ),
     "database_replaced": _(
-        "The file of the database was deleted or replaced while the site was running: nothing was saved. An operator "
-        "restores it."
+        "The file of the database was deleted or replaced while it was in use: nothing was saved. An operator stops "
+        "the site, puts the right file in its place and starts the site again."
     ),
+    "database_newer": _(
+        "A newer version of Concord has changed the database, so this version does not use it: nothing was saved. An "
+        "operator updates Concord."
+    ),
+    "port_in_use": _("Port %(port)s is in use. End what runs there, or name another one: PORT=8001."),
+    "already_served": _("This database is served already, by %(process)s. Stop that process first."),
     "database_damaged": _(
         "The database cannot be read or written at present: its disk fails or is full, or its file is damaged. An "
         "operator looks at it; what was saved may have to be restored from a backup."

@@ -107,7 +107,7 @@ REFUSALS = {
     "feature_off": _("This installation does not have the feature “%(feature)s” (INSTALLED_APPS in its settings)."),
     "last_superuser": _("This is the last administrator of the site. Make somebody else one first."),
     "run_ended": _("The run has ended (%(state)s), so there is nothing to cancel."),
-    "start_token_used": _("The start token belongs to another run of another answer set."),
+    "start_token_used": _("This start token has started another run. Reload the page, or send a new token."),
     # Criteria
     "criterion_name_taken": _("The name “%(name)s” belongs to another metric or criterion. Choose another one."),
     "rubric_active": _("%(judge)s works by %(rubric)s already."),
@@ -192,10 +192,14 @@ REFUSALS = {
     "queue_closed": _("The queue is closed. What you entered is kept as a draft."),
     "not_a_member": _("You are not among the reviewers of this queue."),
     "slot_taken": _("Your reservation ran out and somebody else has taken the item. What you entered is kept."),
+    "password_by_others_link": _(
+        "Your password was chosen by a link that another person made. This is possible again seven days after that."
+    ),
     "not_held": _("You no longer hold this item."),
     "not_yours": _("This item is in somebody else's hands."),
     "already_rated": _("You have rated this item already. Take it back with Undo to change it."),
     "bad_key": _("This form was sent before. Reload the page and try again."),
+    "key_reused": _("This form was sent before with other values. The first ones stay; reload the page to see them."),
     "metrics_missing": _("Not rated yet: %(metrics)s."),
     "metrics_unknown": _("The queue does not ask for: %(metrics)s."),
     "one_value": _("Give exactly one value for %(metric)s, or say that it cannot be judged."),

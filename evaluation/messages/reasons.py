@@ -147,6 +147,8 @@ REASON_MESSAGES = {
     "event_missing": _("Events of the audit log are missing before this one."),
     "head_missing": _("The event that was kept elsewhere is gone, or another: the end of the audit log was cut off."),
     "rows_differ": _("Rows of a table are not as they were when they were sealed."),
+    "texts_differ": _("Texts of a table are not as they were when they were sealed, and nobody has erased them."),
+    "row_unsupported": _("A row contradicts other tables or its content hash: it was changed or added from outside."),
     "trigger_missing": _("A trigger is missing."),
     "trigger_changed": _("A trigger does something else than it should, or is switched off."),
     "trigger_unknown": _("There is a trigger that is not ours."),

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.db.models import PROTECT
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.roles import Role
@@ -36,11 +37,13 @@ class User(AbstractUser):
         default=False,
         help_text=_("A program, not a person: it works by tokens alone, cannot log in, and never rates blind."),
     )
+    #: Until then ratings are not blind, because another person made the link by which the password was chosen.
+    not_blind_until = models.DateTimeField(_("ratings not blind until"), null=True, editable=False)
     #: Set for one request by a REST token: its id, its only project (``evaluation/accounts/access.py``), and whether
     #: the user created the token themselves.
     token_id: int | None = None
     token_project_id: int | None = None
-    is_themselves: bool = True
+    is_own_token: bool = True
 
     class Meta:
         verbose_name = _("user")
@@ -53,17 +56,38 @@ class User(AbstractUser):
             return f"{self.last_name}{self.first_name}"
         return self.get_full_name() or self.get_username()
 
+    @property
+    def is_distrusted(self) -> bool:
+        """Return whether another person may know the password, because they made the link by which it was chosen."""
+        return self.not_blind_until is not None and self.not_blind_until > timezone.now()
+
+    @property
+    def is_themselves(self) -> bool:
+        """Return whether only the user can act by this session or token; otherwise ratings are not blind."""
+        return self.is_own_token and not self.is_distrusted
+
 
 class FailedLogin(TimestampedModel):
-    """A failed login by keyed hashes of name and origin (an address, or a known browser); stored for a day."""
+    """Failed logins of one name from one address within a minute, by keyed hashes.
 
-    name = models.CharField(max_length=64)
-    address = models.CharField(max_length=64)
+    Not part of the audit log, so that ``purge`` can delete what attackers write. ``person``: account of the name.
+    ``by``: ``code`` for a second factor. ``cleared``: a later login succeeded, so limits do not count the row."""
+
+    name = models.CharField(_("hash of the name"), max_length=64)
+    address = models.CharField(_("hash of the address"), max_length=64)
+    person = models.ForeignKey(User, verbose_name=_("person"), on_delete=models.CASCADE, null=True, related_name="+")
+    by = models.CharField(_("method"), max_length=10, blank=True, default="")
+    count = models.PositiveIntegerField(_("attempts"), default=1)
+    cleared = models.BooleanField(_("followed by a log-in"), default=False)
+    deleted_with = "person"
 
     class Meta:
+        verbose_name = _("failed log-in")
+        verbose_name_plural = _("failed log-ins")
         indexes = [
             models.Index(fields=["name", "created_at"], name="failed_logins_of_name"),
             models.Index(fields=["address", "created_at"], name="failed_logins_from_address"),
+            models.Index(fields=["created_at"], name="failed_logins_by_age"),
         ]
 
 
@@ -164,6 +188,8 @@ class AuditEvent(AppendOnly):
     """An action in the audit log. ``hash`` covers the row and the hash of the previous one, so changes are detected.
 
     ``detail`` holds ids, versions and hashes, never personal text, so that people can be erased."""
+
+    is_digested = False
 
     actor = models.ForeignKey(User, verbose_name=_("person"), on_delete=PROTECT, null=True, related_name="+")
     verb = models.CharField(_("event"), max_length=60)

@@ -1,12 +1,15 @@
 """Question sets with their questions, and systems under test; versions are immutable."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import PROTECT
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.samples import QuestionSpec
-from evaluation.models.accounts import Project
+from evaluation.core.samples import QuestionSpec, questions_hash
+from evaluation.models.accounts import AuditEvent, Project
 from evaluation.storage.append_only import AppendOnly, Authored, PausableEndpoint, TimestampedModel
 
 
@@ -33,6 +36,16 @@ class QuestionSet(AppendOnly, Authored):
     def __str__(self) -> str:
         return f"{self.name} v{self.version}"
 
+    def has_content(self, questions: Sequence["Question"]) -> bool:
+        """Return whether the set's hash is that of its questions, and whether their columns agree with it."""
+        try:
+            specs = [question.read() for question in questions]
+        # Pydantic's error: the content is no question any more.
+        except ValueError:
+            return False
+        texts = [question.text for question in questions]
+        return texts == [spec.text for spec in specs] and questions_hash(specs) == self.content_hash
+
 
 class Question(AppendOnly):
     """A question of one version of a set. Read ``spec`` through :meth:`read` only."""
@@ -58,6 +71,31 @@ class Question(AppendOnly):
 
     def __str__(self) -> str:
         return self.external_id
+
+    @classmethod
+    def unsupported(cls, rows: models.QuerySet[Any]) -> Iterable[int]:
+        """First questions of sets whose number differs from the import's, or whose content differs from their hash.
+
+        A set is hashed when its first question is among the rows, so that sealing reads each set once."""
+        first_keys = dict(
+            cls._base_manager.filter(question_set__in=rows.order_by().values("question_set"))
+            .order_by()
+            .values_list("question_set")
+            .annotate(models.Min("pk"))
+        )
+        imports = AuditEvent.objects.filter(
+            verb="question_set.imported",
+            object_type=QuestionSet._meta.label_lower,
+            object_id__in=[str(pk) for pk in first_keys],
+        )
+        counts = {int(event.object_id): event.detail["questions"] for event in imports}
+        for question_set in QuestionSet.objects.filter(pk__in=first_keys):
+            questions, first_key = question_set.questions.all(), first_keys[question_set.pk]
+            count = questions.count()
+            if count != counts.get(question_set.pk, count) or (
+                rows.filter(pk=first_key).exists() and not question_set.has_content(list(questions))
+            ):
+                yield first_key
 
     def read(self) -> QuestionSpec:
         """Parse the question for metrics and judges."""

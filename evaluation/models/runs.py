@@ -1,14 +1,16 @@
 """Answer sets of systems, and runs that score them under a profile."""
 
+import hashlib
 import uuid
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import PROTECT, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, ContextSpec
 from evaluation.models.accounts import Project
 from evaluation.models.judges import JudgeVersion, PreflightRow, ProfileVersion, RubricVersion
@@ -42,6 +44,8 @@ class AnswerSet(TimestampedModel, Authored):
     file_sha256 = models.CharField(_("hash of the file"), max_length=64, blank=True)
     content_hash = models.CharField(_("content hash"), max_length=64, null=True, blank=True, editable=False)
     is_unfinished = models.BooleanField(default=False, editable=False)
+
+    sealed_fields = ("project", "question_set", "system_version", "k", "evaluation_type", "source")
 
     objects = VisibleAnswerSets()
     all_objects: ClassVar[models.Manager["AnswerSet"]] = models.Manager()
@@ -92,6 +96,13 @@ class Answer(AppendOnly):
     def __str__(self) -> str:
         return f"{self.question_id}#{self.sample}"
 
+    @classmethod
+    def unsupported(cls, rows: models.QuerySet[Any]) -> Iterable[int]:
+        """Answers whose text differs from its hash."""
+        for pk, text, text_hash in rows.values_list("pk", "text", "text_hash").iterator():
+            if hashlib.sha256(text.encode()).hexdigest() != text_hash:
+                yield pk
+
     def read(self, passages: Sequence[ContextSpec] | None = None) -> AnswerSpec:
         """Convert the answer for metrics and judges; contexts come from ``passages``, else from the prefetched
         relation."""
@@ -129,6 +140,7 @@ class Run(TimestampedModel, Authored):
     """An answer set scored under a profile. ``config`` is frozen at the start; read it through
     ``evaluation.worker.lifecycle``. ``reason`` says why a run is paused or incomplete."""
 
+    sealed_fields = ("project", "answer_set", "profile_version", "config", "config_hash", "created_by")
     #: Relation that names a run without a name; lists pass it to `select_related`.
     NAME_RELATION: ClassVar[str] = "answer_set__system_version__system"
 
@@ -157,6 +169,7 @@ class Run(TimestampedModel, Authored):
     state = models.CharField(_("state"), max_length=12, choices=State.choices, default=State.DRAFT)
     reason = models.TextField(_("reason"), blank=True)
     start_token = models.UUIDField(_("start token"), default=uuid.uuid4, unique=True, editable=False)
+    request_hash = models.CharField(max_length=64, blank=True, editable=False)
     started_at = models.DateTimeField(_("started"), null=True, blank=True)
     finished_at = models.DateTimeField(_("ended"), null=True, blank=True)
     baseline = models.ForeignKey(
@@ -184,6 +197,22 @@ class Run(TimestampedModel, Authored):
             return self.name
         date = timezone.localtime(self.created_at).date()
         return f"{self.answer_set.system_version} · {date} (#{self.pk})"
+
+    @staticmethod
+    def hash_of(config: Mapping[str, Any], profile: ProfileVersion, answer_set: AnswerSet) -> str:
+        """Hash of a configuration together with the profile and the answers.
+
+        Batching and the installed analyzer are not part of it."""
+        hashed_config = {name: value for name, value in config.items() if name not in {"batch", "analysis"}}
+        return content_hash([content_hash(hashed_config), profile.content_hash, answer_set.content_hash or ""])
+
+    @classmethod
+    def unsupported(cls, rows: models.QuerySet[Any]) -> Iterable[int]:
+        """Runs over imported answers, which never change, whose configuration differs from its hash."""
+        imported = rows.filter(answer_set__system_version__adapter="recorded")
+        for run in imported.select_related("profile_version", "answer_set").iterator():
+            if cls.hash_of(run.config, run.profile_version, run.answer_set) != run.config_hash:
+                yield run.pk
 
 
 class SealedAnswer(AppendOnly):

@@ -1,5 +1,8 @@
 """Metric definitions, scores with their verifiable parts, and custom criteria with their versions and activations."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.db import models
 from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
@@ -9,7 +12,7 @@ from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.models.accounts import Project
 from evaluation.models.judges import Activation, JudgeVersion, RubricVersion
 from evaluation.models.runs import Answer, Run
-from evaluation.models.work import WorkUnit
+from evaluation.models.work import WorkUnit, score_origin
 from evaluation.storage.append_only import AppendOnly, Authored, TimestampedModel
 
 
@@ -45,8 +48,6 @@ class Score(AppendOnly):
 
     ``origin`` identifies the unit and repeat, or the imported row; the highest round of an origin counts. ``author`` is
     the label of an imported judge."""
-
-    is_digested = True
 
     run = models.ForeignKey(Run, on_delete=PROTECT, related_name="scores")
     answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="scores")
@@ -88,6 +89,20 @@ class Score(AppendOnly):
             # With two columns only, SQLite may use the run's index instead and read all of its scores.
             models.Index(fields=["answer", "run", "metric"], name="scores_of_answer_in_run"),
         ]
+
+    @classmethod
+    def unsupported(cls, rows: models.QuerySet[Any]) -> Iterable[int]:
+        """Scores of units with the key of another unit, or of a round that the unit has not reached; and scores of a
+        judge behind an endpoint without a unit."""
+        yield from rows.filter(unit=None, judge_version__endpoint__isnull=False).values_list("pk", flat=True)
+        units = rows.filter(unit__isnull=False).values_list(
+            *("pk", "origin", "round", "unit__round", "unit__run", "unit__kind", "unit__key", "unit__needs__key"),
+            "unit__repeat",
+        )
+        for pk, origin, round_number, last_round, run, kind, key, needed_key, repeat in units.iterator():
+            step_key = needed_key if kind == WorkUnit.Kind.EMBED and needed_key else key
+            if origin != score_origin(run, step_key, repeat) or round_number > last_round:
+                yield pk
 
 
 class ImportedJudge(AppendOnly):

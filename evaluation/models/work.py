@@ -5,6 +5,7 @@ from django.db.models import PROTECT, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.core.canonical import text_hash
 from evaluation.models.accounts import Project
 from evaluation.models.judges import Endpoint
 from evaluation.models.questions import ImportBatch, Question, System
@@ -75,9 +76,23 @@ class WorkUnit(TimestampedModel):
             models.Index(fields=["run", "state"], name="units_by_state"),
         ]
 
+    @property
+    def score_origin(self) -> str:
+        """Key of the unit's scores over all rounds: run, unit key and repeat. An embedding unit that completes a judge
+        unit shares its origin."""
+        step = self.needs if self.kind == WorkUnit.Kind.EMBED and self.needs is not None else self
+        return score_origin(self.run_id, step.key, self.repeat)
+
+
+def score_origin(run_id: int, step_key: str, repeat: int) -> str:
+    return text_hash([run_id, step_key, repeat])
+
 
 class Attempt(AppendOnly):
     """One call for a unit, recorded before it is sent; number 1 is created together with the claim."""
+
+    # `purge` deletes attempts that were never sent.
+    is_digested = False
 
     unit = models.ForeignKey(WorkUnit, on_delete=PROTECT, related_name="attempts")
     fence = models.PositiveIntegerField()
@@ -95,6 +110,9 @@ class ReplyRow(AppendOnly):
     for a reply taken from an earlier identical call. Unknown tokens and costs are null, never 0. ``cost`` is in US
     dollars; ``saved`` is the cost of the earlier call of a ``cached`` reply. ``chances`` holds, for each score in the
     reply, the probabilities of the tokens of its levels; it is null if they were not requested or not returned."""
+
+    purged_rows = {"outcome": "not_sent"}
+    erasable = ("raw",)
 
     outcome = models.CharField(max_length=30)
     http_status = models.PositiveIntegerField(null=True)

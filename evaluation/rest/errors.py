@@ -97,8 +97,7 @@ ERRORS = {
     "Retry-After the seconds to wait.",
 }
 WRITING_ERRORS = {
-    "422": "The Idempotency-Key stood on another request.",
-    "409": "The present state does not allow it; the body holds a code and a sentence.",
+    "409": "The present state or a key that was sent before does not allow it; the body holds a code and a sentence.",
     "413": "The body is larger than allowed.",
     "415": "Bodies of this type are not read here.",
 }

@@ -27,9 +27,9 @@ MAX_KEY_LENGTH = 200
 
 
 class KeyReused(APIException):
-    """Status 422 for a key that was used for another request."""
+    """Status 409 for a key that was used for another request."""
 
-    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    status_code = status.HTTP_409_CONFLICT
     default_code = "key_reused"
     default_detail = gettext_lazy("This Idempotency-Key was sent with another request within a day. Make a new one.")
 

@@ -57,7 +57,7 @@ class TokenAuthentication(BaseAuthentication):
             raise PermissionDenied("this token may only read")
         user = token.user
         user.token_id, user.token_project_id = token.pk, token.project_id
-        user.is_themselves = token.made_by_id == user.pk
+        user.is_own_token = token.made_by_id == user.pk
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

@@ -12,6 +12,7 @@ from pydantic import ConfigDict
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.connectors.protocol import FULL_RAG
+from evaluation.core.canonical import content_hash
 from evaluation.core.errors import DomainError, UnknownName
 from evaluation.core.metric_specs import Direction
 from evaluation.criteria.rubrics import assign_rubrics
@@ -218,27 +219,29 @@ def draft_run(source: AnswerSet | CollectionRequest, spec: RunSpec, by: User | N
 
 
 def launch_run(source: AnswerSet | CollectionRequest, spec: RunSpec, by: User | None) -> Run:
-    """Create and start a run, or return the run that the start token already created.
+    """Create and start a run, or return the run that an equal request with the start token already created.
 
     :raises UnknownName: see :func:`draft_run`.
-    :raises DomainError: see :func:`draft_run`; ``start_token_used`` by a run of other answers."""
+    :raises DomainError: see :func:`draft_run`; ``start_token_used`` by another request."""
     with transaction.atomic():
         lock_project(source.project.pk)
-        token = spec.start_token
+        token, request_hash = spec.start_token, _request_hash(source, spec)
         run = Run.objects.select_related("answer_set").filter(start_token=token).first() if token else None
         if run is None:
             run = draft_run(source, spec, by)
+            Run.objects.filter(pk=run.pk).update(request_hash=request_hash)
             start(run, by)
-        elif not _answers_match(run.answer_set, source):
+        elif run.request_hash != request_hash:
             raise DomainError("start_token_used")
     return run
 
 
-def _answers_match(answer_set: AnswerSet, source: AnswerSet | CollectionRequest) -> bool:
+def _request_hash(source: AnswerSet | CollectionRequest, spec: RunSpec) -> str:
+    options = spec.model_dump(mode="json", exclude={"start_token"})
     if isinstance(source, AnswerSet):
-        return answer_set == source
-    requested = (source.question_set.pk, source.version.pk)
-    return (answer_set.question_set_id, answer_set.system_version_id) == requested
+        return content_hash([source.pk, options])
+    collection = source.model_dump(mode="json", include=set(AskSpec.model_fields))
+    return content_hash([source.question_set.pk, source.version.pk, collection, options])
 
 
 def pause_run(run: Run, by: User | None) -> Run:

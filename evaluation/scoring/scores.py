@@ -144,13 +144,6 @@ class UnitOutcome:
         return self.reason or (failed[0] if failed else "")
 
 
-def origin_of(unit: WorkUnit) -> str:
-    """The key of the unit's scores over all rounds: run, unit key and repeat. An embedding unit that completes a judge
-    unit shares its origin."""
-    step = unit.needs if unit.kind == WorkUnit.Kind.EMBED and unit.needs is not None else unit
-    return text_hash([unit.run_id, step.key, unit.repeat])
-
-
 def write_scores(outcomes: Sequence[UnitOutcome]) -> int:
     """End each unit and insert its scores in one transaction; the number of units still held.
 
@@ -159,7 +152,7 @@ def write_scores(outcomes: Sequence[UnitOutcome]) -> int:
     by_unit, now = {outcome.unit: outcome for outcome in outcomes}, timezone.now()
     with transaction.atomic():
         ended = [by_unit[unit] for unit in units.end({o.unit: o.failure for o in outcomes})]
-        origins = {outcome.unit: origin_of(outcome.unit) for outcome in ended}
+        origins = {outcome.unit: outcome.unit.score_origin for outcome in ended}
         scored = _scored_origins([origins[o.unit] for o in ended if o.unit.round])
         rows = [
             (_unit_score(outcome.unit, origin, answer_id, metric, result, now), result.findings)

@@ -5,7 +5,7 @@ SQLite drops a table's triggers whenever a migration rebuilds the table. Every s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -18,21 +18,33 @@ from django.utils.translation import gettext_lazy as _
 
 
 class TimestampedModel(models.Model):
-    """Row with its creation time."""
+    """Row with its creation time.
+
+    The audit log holds digests of tables, called seals (``evaluation/accounts/audit.py``): of the ``sealed_fields``,
+    which never change, and of all columns of append-only tables."""
+
+    sealed_fields: ClassVar[tuple[str, ...]] = ()
 
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
 
     class Meta:
         abstract = True
 
+    @classmethod
+    def unsupported(cls, rows: models.QuerySet[Any]) -> Iterable[int]:
+        """Primary keys of the rows that contradict other tables or a content hash; checked before rows are sealed."""
+        return ()
+
 
 class AppendOnly(TimestampedModel):
     """Row that is inserted and never changed or deleted, enforced by database triggers.
 
-    The audit log holds digests of tables with ``is_digested``, over all columns except the ``erasable`` ones. These
-    hold personal text of the user at the path ``author_path``; ``erasure_filter`` restricts the rows to erase."""
+    Tables with ``is_digested`` are sealed, without the rows of ``purged_rows``, which ``purge`` deletes. The texts of
+    ``erasable`` columns have a digest of their own, because ``purge`` replaces them; they are personal texts of the
+    user at the path ``author_path``, if there is one. ``erasure_filter`` restricts the rows to erase."""
 
-    is_digested: ClassVar[bool] = False
+    is_digested: ClassVar[bool] = True
+    purged_rows: ClassVar[dict[str, Any]] = {}
     erasable: ClassVar[tuple[str, ...]] = ()
     author_path: ClassVar[str] = ""
     erasure_filter: ClassVar[dict[str, Any]] = {}

@@ -32,6 +32,7 @@ from pydantic import BaseModel, ValidationError
 
 from evaluation.core.errors import DomainError
 from evaluation.models import Attempt, Run, WorkUnit
+from evaluation.worker.database import claimed, mark_sqlite_file
 from evaluation.worker.units import HELD_STATES
 
 MANIFEST_NAME = "manifest.json"
@@ -102,8 +103,8 @@ def create_backup(target: Path) -> Manifest:
 def restore_backup(source: Path) -> Manifest:
     """Restore a backup into an empty database, completely or not at all.
 
-    :raises DomainError: if the database is not empty, a tool is missing, or the backup is damaged, of another engine,
-        of another application, or newer than this code."""
+    :raises DomainError: if the database is not empty or is served, a tool is missing, or the backup is damaged, of
+        another engine, of another application, or newer than this code."""
     manifest = read_manifest(source)
     if manifest.engine != connection.vendor:
         raise DomainError("backup_other_engine", theirs=manifest.engine, ours=connection.vendor)
@@ -113,7 +114,7 @@ def restore_backup(source: Path) -> Manifest:
     _require_empty()
     _require_postgres_tools()
     folder = None if connection.vendor == "postgresql" else Path(connection.settings_dict["NAME"]).parent
-    with tempfile.TemporaryDirectory(prefix=".restore", dir=folder) as temporary:
+    with claimed("web", "worker"), tempfile.TemporaryDirectory(prefix=".restore", dir=folder) as temporary:
         content = Path(temporary) / CONTENT_NAME
         with content.open("xb") as file:
             content.chmod(0o600)
@@ -189,8 +190,9 @@ def _copy_sqlite(file: Path) -> None:
     connection.ensure_connection()
     with closing(sqlite3.connect(file)) as copy:
         connection.connection.backup(copy)
-        # A single file without companions.
+        # A single file without companions, and with a mark of its own.
         copy.execute("PRAGMA journal_mode = DELETE")
+        mark_sqlite_file(copy)
 
 
 def _check_copy(file: Path) -> dict[str, str]:

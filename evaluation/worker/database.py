@@ -6,16 +6,27 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import shutil
+import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, connection
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DatabaseError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    connection,
+    connections,
+    transaction,
+)
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.db.models import Q
@@ -23,6 +34,7 @@ from django.db.models.functions import Now
 
 from evaluation.core.errors import DomainError
 from evaluation.models import Answer, Context, DatabaseProbe, Question, Run, Score, WorkUnit
+from evaluation.storage.versions import NewerDatabase
 
 # Scores.
 MIN_SCORES = 1_000
@@ -50,6 +62,7 @@ LOCKED = "database_locked"
 AWAY = "database_away"
 REPLACED = "database_replaced"
 DAMAGED = "database_damaged"
+NEWER = "database_newer"
 _MEGABYTE = 1_000_000
 _BY_SQLSTATE = {
     "25006": READ_ONLY,
@@ -83,6 +96,8 @@ TRIAL_SECONDS = 10
 
 def unavailable_reason(error: BaseException) -> str:
     """The reason code if the error means that the database is unavailable; empty for other errors."""
+    if isinstance(error, NewerDatabase):
+        return NEWER
     driver = error.__cause__
     if name := getattr(driver, "sqlite_errorname", None):
         return next((reason for prefix, reason in _BY_SQLITE.items() if name.startswith(prefix)), "")
@@ -107,8 +122,10 @@ def probe_write(interval: float = 0) -> None:
     if interval and DatabaseProbe.objects.filter(recent, pk=1).exists():
         return
     due = DatabaseProbe.objects.filter(pk=1)
-    if not (due.exclude(recent) if interval else due).update(written_at=Now()):
-        DatabaseProbe.objects.get_or_create(pk=1, defaults={"written_at": Now()})
+    # In a transaction, a writer who waits for a lock learns who holds it.
+    with transaction.atomic():
+        if not (due.exclude(recent) if interval else due).update(written_at=Now()):
+            DatabaseProbe.objects.get_or_create(pk=1, defaults={"written_at": Now()})
 
 
 def create_sqlite_file(connection: BaseDatabaseWrapper) -> None:
@@ -119,6 +136,34 @@ def create_sqlite_file(connection: BaseDatabaseWrapper) -> None:
         with suppress(OSError):
             flags = os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             os.close(os.open(connection.settings_dict["NAME"], flags, 0o600))
+            with closing(sqlite3.connect(connection.settings_dict["NAME"])) as database:
+                mark_sqlite_file(database)
+
+
+def mark_sqlite_file(database: sqlite3.Connection) -> None:
+    """Give the file a random mark, by which it is told from other databases (``config/sqlite3/file.py``)."""
+    database.execute(f"PRAGMA application_id = {1 + secrets.randbelow(2**31 - 1)}")
+
+
+@contextmanager
+def claimed(*parts: str) -> Iterator[Callable[[], None]]:
+    """Reserve parts of ``serve`` (``web``, ``worker``) on the database for this process. The function that is given
+    reserves them again after a restart of PostgreSQL.
+
+    :raises DomainError: ``already_served`` if another process has one of them."""
+    # PostgreSQL reserves for a session; the default connection is closed now and then.
+    session = connections.create_connection(DEFAULT_DB_ALIAS)
+
+    def claim() -> None:
+        for part in parts:
+            if holder := cast(Any, session).claim(part):
+                raise DomainError("already_served", process=holder)
+
+    try:
+        claim()
+        yield claim
+    finally:
+        session.close()
 
 
 def checkpoint_wal() -> str:

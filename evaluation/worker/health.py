@@ -19,6 +19,7 @@ from django.utils import timezone
 from evaluation.extensions import features
 from evaluation.models import AuditEvent, Endpoint, Job, ProcessRestart, Run, System, WorkUnit
 from evaluation.storage import append_only, guards
+from evaluation.storage.versions import refuse_newer_database
 from evaluation.worker import jobs, units
 from evaluation.worker.database import TRIAL_SECONDS, is_short_of_space, probe_write, unavailable_reason
 from evaluation.worker.dispatch import heartbeat_is_fresh
@@ -74,6 +75,7 @@ def _database_failure(error: DatabaseError) -> HealthIssue:
 
 
 def _database_issues(probe_interval: float) -> Iterator[HealthIssue]:
+    refuse_newer_database(connection)
     executor = MigrationExecutor(connection)
     if unapplied := executor.migration_plan(executor.loader.graph.leaf_nodes()):
         yield HealthIssue("not_migrated", f"{len(unapplied)} migrations are not applied: run migrate", Severity.DOWN)

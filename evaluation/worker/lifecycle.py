@@ -257,7 +257,7 @@ def make_run(
         unproven version is to judge answers not collected yet, because it is unknown which of them are sealed."""
     if answer_set.content_hash is None and answer_set.runs.exists():
         raise DomainError("answers_unfinished")
-    status_by_keys = statuses or {}
+    status_by_keys, content = statuses or {}, config.model_dump(mode="json")
     if answer_set.content_hash is None and any(status in UNPROVEN for status in status_by_keys.values()):
         raise DomainError("rubric_needs_answers")
     with transaction.atomic():
@@ -266,8 +266,8 @@ def make_run(
             answer_set=answer_set,
             profile_version=profile,
             name=name,
-            config=config.model_dump(mode="json"),
-            config_hash=content_hash([config.hash, profile.content_hash, answer_set.content_hash or ""]),
+            config=content,
+            config_hash=Run.hash_of(content, profile, answer_set),
             budget=budget,
             start_token=start_token or uuid4(),
             created_by=by,

@@ -12,14 +12,17 @@ import ctypes
 import errno
 import logging
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
+
+from evaluation.core.errors import DomainError
 
 log = logging.getLogger("concord.serve")
 # Time for a worker to finish what it began; the rest is repeated later.
@@ -172,7 +175,6 @@ class Supervisor:
 
 # Per process: one waits for the database or the network while the other works.
 THREADS = 2
-PORT_IN_USE = "Port %s is in use. End what runs there, or name another one: PORT=8001."
 # Less than the supervisor's grace.
 KILL_SECONDS = 5
 # The default maximum, because each process takes up to 200 MB.
@@ -185,11 +187,29 @@ def web_processes(setting: int) -> int:
     return max(1, setting or min(cores, MAX_WEB_PROCESSES))
 
 
+@contextlib.contextmanager
+def reserved_port(host: str, port: int) -> Iterator[None]:
+    """Reserve a port for one ``serve``.
+
+    The web server's processes share the TCP port (``SO_REUSEPORT``), so that the system accepts another server of the
+    same user, and two that start together both find the port free. Only one can bind the UDP port of that number.
+
+    :raises DomainError: ``port_in_use`` if it is reserved or another server listens on it."""
+    with socket.socket(_family(host), socket.SOCK_DGRAM) as reservation:
+        try:
+            reservation.bind((host, port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            raise DomainError("port_in_use", port=port) from error
+        if is_port_in_use(host, port):
+            raise DomainError("port_in_use", port=port)
+        yield
+
+
 def is_port_in_use(host: str, port: int) -> bool:
-    """Return whether another server listens on the port. Needed because our processes share it (``SO_REUSEPORT``), so
-    that the system would accept a second server."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
+    """Return whether another server listens on the port."""
+    with socket.socket(_family(host), socket.SOCK_STREAM) as probe:
         # Connections that just ended do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -199,10 +219,39 @@ def is_port_in_use(host: str, port: int) -> bool:
     return False
 
 
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+# Deadline of the first byte and of the headers of a request; ends an idle connection as well.
+HEADER_SECONDS = 15
+# Open connections of one process. Each takes a file and a few kilobytes of memory.
+MAX_CONNECTIONS = 8192
+# Connections that wait to be accepted; the system may lower it.
+BACKLOG = 4096
+# Open files of a process that are no connections.
+RESERVED_FILES = 512
+
+
+def connections_per_process() -> int:
+    """Raise the limit of open files, which children inherit, and return how many connections it leaves."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = MAX_CONNECTIONS + RESERVED_FILES
+    files = files if hard == resource.RLIM_INFINITY else min(files, hard)
+    if soft != resource.RLIM_INFINITY and soft < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return max(files - RESERVED_FILES, files // 2)
+
+
 def web_command(host: str, port: int, count: int, application: str = "config.rsgi:application") -> list[str]:
     """The command that serves an application with ``count`` processes.
 
-    A process that is still loading ignores the stop signal. The parent kills it after ``KILL_SECONDS``."""
+    A process that is still loading ignores the stop signal. The parent kills it after ``KILL_SECONDS``. The deadline of
+    headers begins with the connection only if HTTP/2 is off; granian first waits for the bytes that tell which one it
+    is, without a deadline."""
     address = ["--interface", "rsgi", "--host", host, "--port", str(port)]
     size = ["--workers", str(count), "--workers-kill-timeout", str(KILL_SECONDS), "--respawn-failed-workers"]
-    return [sys.executable, "-m", "granian", *address, *size, "--log-level", "warning", application]
+    protocol = ["--http", "1", "--no-ws", "--http1-header-read-timeout", str(HEADER_SECONDS * 1000)]
+    connections = ["--backlog", str(BACKLOG), "--backpressure", str(connections_per_process())]
+    options = [*address, *size, *protocol, *connections, "--log-level", "warning"]
+    return [sys.executable, "-m", "granian", *options, application]

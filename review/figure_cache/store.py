@@ -22,12 +22,12 @@ from django.utils import timezone
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import DomainError, NotReady
 from evaluation.models import Run, Score
+from evaluation.storage.versions import product_version
 from evaluation.worker.database import retry_on_db_error, unwritable_reason
 from evaluation.worker.dispatch import enqueue_task
 from evaluation.worker.gc_pause import paused_gc
 from review.evidence.seals import LabelForm, fixed_label_form, label_form
 from review.models import CachedFigures, PendingInvalidation, QuestionSetRevision
-from review.reports.provenance import product_version
 
 # Increase when the format of cached content changes.
 CACHE_VERSION = 5

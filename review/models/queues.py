@@ -1,5 +1,6 @@
 """Review queues, their items and assignments, and draws with their sampling probabilities."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import models
@@ -35,6 +36,7 @@ class ReviewQueue(TimestampedModel, Authored):
     ``seed`` fixes the order and all random choices. A hidden repeat comes after at least ``repeat_gap`` other items and
     repeats one of the first ``repeat_until``. ``example`` marks ratings made for show."""
 
+    sealed_fields = ("project", "mode", "reveal", "reveal_threshold", "reveal_share", "hide_system", "seed")
     Mode, Reveal, Distribution = Mode, Reveal, Distribution
 
     class State(models.TextChoices):
@@ -87,6 +89,8 @@ class ReviewQueue(TimestampedModel, Authored):
 class QueueMetric(TimestampedModel):
     """A metric of the queue, with the rubric whose level texts reviewers see."""
 
+    sealed_fields = ("queue", "metric", "rubric_version")
+
     queue = models.ForeignKey(ReviewQueue, on_delete=PROTECT, related_name="metrics")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")
     rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, null=True, related_name="+")
@@ -119,6 +123,8 @@ class ReviewItem(TimestampedModel):
     nothing. ``metric_ids`` holds the keys of the metrics to rate where the queue's metrics rotate; empty means all.
     ``occasion`` is 1 for the first item of an answer and higher for hidden repeats. ``reserved`` items are served only
     to people with a reservation."""
+
+    sealed_fields = ("queue", "answer", "run", "occasion", "metric_ids")
 
     class State(models.TextChoices):
         OPEN = "open", _("open")
@@ -195,6 +201,8 @@ class Assignment(TimestampedModel):
     ``slot`` counts the reviewers of the item from 1; a unique constraint on live slots keeps two people from colliding.
     ``fence`` counts its leases. ``queue`` duplicates the item's queue, because a person's progress is read with every
     item. :mod:`review.models.guards` checks rules across rows, such as the number of assignments of an item."""
+
+    sealed_fields = ("item", "queue", "reviewer")
 
     class State(models.TextChoices):
         LEASED = "leased", _("open")
@@ -333,3 +341,10 @@ class FrameMember(AppendOnly):
             ),
         ]
         indexes = [models.Index(fields=["draw", "stratum"], name="frame_by_stratum")]
+
+    @classmethod
+    def unsupported(cls, rows: models.QuerySet[Any]) -> Iterable[int]:
+        """First members of frames whose size differs from that of the draw."""
+        frames = cls._base_manager.filter(draw__in=rows.values("draw")).order_by().values("draw", "draw__frame_size")
+        sizes = frames.annotate(size=models.Count("pk"), first=models.Min("pk"))
+        return [frame["first"] for frame in sizes if frame["size"] != frame["draw__frame_size"]]

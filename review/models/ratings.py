@@ -1,7 +1,10 @@
 """Ratings and overrides of experts, exposure to judge values before rating, and cached agreement figures."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.db import models
-from django.db.models import PROTECT, Q
+from django.db.models import PROTECT, Count, F, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, ApiToken, MetricDefinition, RubricVersion, User
@@ -17,7 +20,6 @@ class Rating(AppendOnly):
     ``active_ms`` is the active time in milliseconds. ``probability`` is the sampling probability of an imported rating.
     ``token`` is the API token of a rating sent by REST; a token made by another user never writes a blind rating."""
 
-    is_digested = True
     erasable = ("comment",)
     author_path = "reviewer"
 
@@ -74,13 +76,27 @@ class Rating(AppendOnly):
         ]
         indexes = [models.Index(fields=["answer", "metric"], name="ratings_of_answer")]
 
+    @classmethod
+    def unsupported(cls, rows: models.QuerySet[Any]) -> Iterable[int]:
+        """Ratings of another person or answer than their assignment's, or beyond its submits, undos and reratings."""
+        own_assignment = Q(assignment__reviewer=F("reviewer"), assignment__item__answer=F("answer"))
+        reviewed = rows.filter(source="review").annotate(
+            undone=Count("assignment__events", filter=Q(assignment__events__verb="undo")),
+            rerated=Count("assignment__events", filter=Q(assignment__events__verb="again")),
+        )
+        is_submitted = Q(assignment__submitted_at__isnull=False) | Q(undone__gt=0)
+        is_final = Q(seq__lte=F("rerated")) | Q(seq=F("rerated") + 1, assignment__revealed_at__isnull=False)
+        initial = Q(phase="initial", seq__lte=F("undone") + 1) & is_submitted
+        supported = own_assignment & (initial | Q(phase="final") & is_final)
+        keys: Iterable[int] = reviewed.exclude(supported).values_list("pk", flat=True)
+        return keys
+
 
 class RatingPart(AppendOnly):
     """A part behind a rating: a claim, statement, nugget or passage with the expert's verdict.
 
     ``context`` is the position of the passage, from 0; ``added`` marks a part that the expert added."""
 
-    is_digested = True
     erasable = ("text",)
     author_path = "rating__reviewer"
     erasure_filter = {"added": True}
@@ -117,7 +133,6 @@ class SuggestedAnswer(AppendOnly):
 class Override(AppendOnly):
     """A decision above the ratings: an override, an adjudication, or the revert of the newest one."""
 
-    is_digested = True
     erasable = ("reason",)
     author_path = "by"
 

@@ -68,6 +68,9 @@ class SearchRun(AppendOnly):
 class SearchCall(AppendOnly):
     """A call to the rewriting model in a phase of a search, inserted before it is sent."""
 
+    # `purge` deletes calls that were never sent.
+    is_digested = False
+
     search = models.ForeignKey(Search, on_delete=PROTECT, related_name="calls")
     phase = models.PositiveIntegerField()
 

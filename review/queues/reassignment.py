@@ -6,11 +6,10 @@ of hours: its row is written before the mail is sent. A failed mail is sent agai
 
 from __future__ import annotations
 
-import smtplib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from email.errors import MessageError
+from functools import partial
 
 from django.conf import settings
 from django.core.mail import EmailMessage
@@ -18,9 +17,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.translation import gettext, ngettext, override
+from django.utils.translation import gettext, ngettext
 
 from evaluation.accounts import audit
+from evaluation.accounts.mail import send_mail
 from evaluation.core.errors import DomainError
 from evaluation.models import User
 from review.models import Assignment, ItemEvent, QueueMember, Reminder, Reservation, ReviewItem, ReviewQueue
@@ -185,7 +185,6 @@ def _check_members(queue: ReviewQueue, people: Sequence[User]) -> None:
 
 
 MAX_TRIES = 3
-NO_ADDRESS = "no_address"
 # After this time a sender counts as dead.
 SENDING_TIMEOUT = timedelta(minutes=10)
 
@@ -207,7 +206,7 @@ def remind_all(now: datetime | None = None) -> ReminderCounts:
         reminder = _claim(queue, user, hours)
         if reminder is None:
             continue
-        problem = _send(queue, user, reminder)
+        problem = send_mail(user, partial(reminder_mail, queue, user))
         state = Reminder.State.FAILED if problem else Reminder.State.SENT
         Reminder.objects.filter(pk=reminder.pk).update(state=state, problem=problem)
         sent, failed = sent + (not problem), failed + bool(problem)
@@ -251,20 +250,6 @@ def _claim(queue: ReviewQueue, user: User, hours: int) -> Reminder | None:
         )
         claimed_count = (failed_rows | stuck_rows).update(state=Reminder.State.SENDING, tries=F("tries") + 1)
         return Reminder.objects.get(**key) if claimed_count else None
-
-
-def _send(queue: ReviewQueue, user: User, reminder: Reminder) -> str:
-    """Send the mail and return the problem; empty if there was none."""
-    if not user.email:
-        return NO_ADDRESS
-    with override(user.language or settings.LANGUAGE_CODE):
-        mail = reminder_mail(queue, user)
-    try:
-        mail.send()
-    except (OSError, smtplib.SMTPException, ValueError, MessageError) as error:
-        # The last two: an address or name that cannot stand in a mail, such as one with a line break.
-        return f"{type(error).__name__}: {error}"[:300]
-    return ""
 
 
 def reminder_mail(queue: ReviewQueue, user: User) -> EmailMessage:

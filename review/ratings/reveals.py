@@ -255,7 +255,7 @@ def differs(first_rating: Rating, change: RatingUpdate) -> bool:
     """Return whether the change has another value, or other verdicts on parts."""
     if change.keeps_first:
         return False
-    parts_changed = change.parts and change.parts != part_verdicts(first_rating)
+    parts_changed = change.parts and set(change.parts) != set(part_verdicts(first_rating))
     return bool(parts_changed) or (first_rating.value, first_rating.label) != (change.value, change.label)
 
 
@@ -324,8 +324,8 @@ def rate_again(
     """Store new final ratings for values that differ from the current ones. Agreement still uses the first ratings.
 
     :raises DomainError: ``not_yours``, ``not_finished``, ``queue_closed``, ``metrics_unknown``,
-    ``adjudicated_already``,
-    ``bad_key``, or as :func:`finalise` for a change."""
+    ``adjudicated_already``, ``bad_key``, ``key_reused`` if the key stored other values, or as :func:`finalise` for a
+    change."""
     check_sender(assignment, by, idempotency_key)
     with transaction.atomic():
         # Lock the item, so that no undo or decision of a lead comes between reading and storing.
@@ -345,6 +345,15 @@ def _rate_again(
         raise DomainError("metrics_unknown", metrics=unknown_names)
     changes = checked_changes(assignment, ratings_by_name, changes)
     new_changes = {name: change for name, change in changes.items() if differs(ratings_by_name[name], change)}
+    keys = {
+        name: content_hash(["again", assignment.pk, key, rating.metric_id]) for name, rating in ratings_by_name.items()
+    }
+    rows_of_key = Rating.objects.filter(idempotency_key__in=keys.values()).select_related("metric")
+    if stored_ratings := list(rows_of_key.prefetch_related("rated_parts")):
+        stored_names = {row.metric.name for row in stored_ratings}
+        if new_changes.keys() - stored_names or any(_differs_from_stored(row, changes) for row in stored_ratings):
+            raise DomainError("key_reused")
+        return FinaliseResult(assignment, tuple(sorted(stored_names)), repeated=True)
     decided_metrics = adjudicated_metrics(assignment)
     if any(ratings_by_name[name].metric_id in decided_metrics for name in new_changes):
         raise DomainError("adjudicated_already")
@@ -352,11 +361,7 @@ def _rate_again(
     for row in rows:
         current_rating = ratings_by_name[row.metric.name]
         row.seq = current_rating.seq + 1 if current_rating.phase == "final" else 1
-        row.idempotency_key = content_hash(["again", assignment.pk, key, row.metric_id])
-    keys = [row.idempotency_key for row in rows]
-    changed = tuple(new_changes)
-    if Rating.objects.filter(idempotency_key__in=keys).exists():
-        return FinaliseResult(assignment, changed, repeated=True)
+        row.idempotency_key = keys[row.metric.name]
     try:
         with transaction.atomic():
             insert_final(assignment, rows, new_changes)
@@ -364,4 +369,10 @@ def _rate_again(
                 ItemEvent.objects.create(assignment=assignment, verb="again")
     except IntegrityError as error:
         raise DomainError("already_rated") from error
-    return FinaliseResult(assignment, changed)
+    return FinaliseResult(assignment, tuple(new_changes))
+
+
+def _differs_from_stored(row: Rating, changes: Mapping[str, RatingUpdate]) -> bool:
+    change = changes.get(row.metric.name, RatingUpdate())
+    stored_reason = row.reason_code, row.comment
+    return change.keeps_first or differs(row, change) or (change.reason_code, change.comment) != stored_reason

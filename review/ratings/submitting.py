@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -174,12 +174,12 @@ def submit(
 ) -> SubmitResult:
     """Store the ``initial`` ratings of all metrics of the item at once.
 
-    Two submits with one ``idempotency_key`` are one decision. ``comment`` is about the whole item and is stored with
-    every metric that has none of its own; ``suggestion`` is the expert's own answer. A submit after the lease expired
-    counts unless another reviewer took the slot.
+    Two equal submits with one ``idempotency_key`` are one decision; the second with other values is refused.
+    ``comment`` is about the whole item and is stored with every metric that has none of its own; ``suggestion`` is the
+    expert's own answer. A submit after the lease expired counts unless another reviewer took the slot.
 
     :raises DomainError: ``slot_taken`` or ``queue_closed`` (the values are kept as draft), ``already_rated``,
-    ``not_held``,
+    ``key_reused``, ``not_held``,
     ``not_yours``, ``bad_key``, ``metrics_missing``, ``metrics_unknown``, or as
     :meth:`review.evidence.rating_input.RatingInput.check` and :func:`review.evidence.rating_input.with_figures`."""
     check_sender(assignment, by, idempotency_key)
@@ -194,6 +194,8 @@ def submit(
             result = _submit(
                 assignment, metrics, values, idempotency_key, active_ms, comment, by=by, reveal_due=reveal_due
             )
+            if result.repeated and _is_new_suggestion(assignment, suggestion):
+                raise DomainError("key_reused")
             if has_repeat and not result.repeated:
                 plan_repeat(assignment)
             if not result.repeated:
@@ -276,7 +278,7 @@ def _submit(
     keys = {row.metric.name: content_hash([assignment.pk, key, row.metric_id]) for row in metrics}
     locked_item = lock_item(item.pk)
     if not _claim_rating(assignment, State.SUBMITTED if reveal_due else State.FINISHED):
-        return _repeated_submit(assignment, list(keys.values()))
+        return _repeated_submit(assignment, keys, values, comment)
     ((is_open, judge_seen, last_seq, key_used),) = SUBMIT_STATE.rows(
         queue=queue.pk,
         user=assignment.reviewer_id,
@@ -322,11 +324,15 @@ def _submit(
 
 def _store_suggestion(result: SubmitResult, suggestion: str) -> None:
     """Store the suggested answer, and a ``stale`` event if the item was withdrawn meanwhile."""
-    text = suggestion.strip()
-    if text and text != last_suggestion(result.assignment):
-        SuggestedAnswer.objects.create(assignment=result.assignment, text=text)
+    if _is_new_suggestion(result.assignment, suggestion):
+        SuggestedAnswer.objects.create(assignment=result.assignment, text=suggestion.strip())
     if result.stale:
         ItemEvent.objects.create(assignment=result.assignment, verb="stale")
+
+
+def _is_new_suggestion(assignment: Assignment, suggestion: str) -> bool:
+    text = suggestion.strip()
+    return bool(text) and text != last_suggestion(assignment)
 
 
 def _claim_rating(assignment: Assignment, new_state: State) -> bool:
@@ -342,17 +348,37 @@ def _mark_rated(assignment: Assignment, new_state: State) -> bool:
     return True
 
 
-def _repeated_submit(assignment: Assignment, keys: Sequence[str]) -> SubmitResult:
+def _repeated_submit(
+    assignment: Assignment, keys: Mapping[str, str], values: Mapping[str, RatingInput], comment: str
+) -> SubmitResult:
     stored_assignment = load_assignment(assignment.pk)
     if stored_assignment.state not in RATED:
         raise DomainError("not_held")
-    if not Rating.objects.filter(assignment=stored_assignment, idempotency_key__in=keys).exists():
+    rows = Rating.objects.filter(assignment=stored_assignment, idempotency_key__in=keys.values())
+    stored_ratings = list(rows.select_related("metric").prefetch_related("rated_parts"))
+    if not stored_ratings:
         raise DomainError("already_rated")
+    if not all(_holds_input(row, stored_assignment.item, values[row.metric.name], comment) for row in stored_ratings):
+        raise DomainError("key_reused")
     is_done = stored_assignment.item.state == ReviewItem.State.DONE
     stale = stored_assignment.item.state == ReviewItem.State.WITHDRAWN
     return SubmitResult(
         stored_assignment, stored_assignment.state == State.SUBMITTED, is_done, repeated=True, stale=stale
     )
+
+
+def _holds_input(row: Rating, item: ReviewItem, metric_input: RatingInput, comment: str) -> bool:
+    """Return whether the stored rating is that of this input."""
+    expected = replace(metric_input, comment=metric_input.comment or comment, parts=())
+    stored = RatingInput(row.value, row.label, row.cannot_judge, row.comment, row.reason_code)
+    parts, stored_parts = part_rows(row, item, metric_input.parts), row.rated_parts.all()
+    return stored == expected and {_part_content(part) for part in parts} == {
+        _part_content(part) for part in stored_parts
+    }
+
+
+def _part_content(part: RatingPart) -> tuple[int, str, str]:
+    return part.position, part.text, part.verdict
 
 
 def _reopen_last(assignment: Assignment, queue: ReviewQueue, by: User) -> None:

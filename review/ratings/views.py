@@ -299,7 +299,7 @@ def _keys_page(request: HttpRequest, entered: dict[str, str], error: str = "") -
 
 def _refused_page(request: HttpRequest, assignment: Assignment, refused: DomainError) -> HttpResponse:
     """Render the screen with the reason of the refusal and all entered values."""
-    if refused.code in {"already_rated", "not_held"}:
+    if refused.code in {"already_rated", "key_reused", "not_held"}:
         messages.error(request, explain_refusal(refused))
         return _item_response(request, assignment.pk, refused=True)
     metrics = item_metrics(assignment.item)

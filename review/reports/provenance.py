@@ -5,17 +5,13 @@ length. Doubts change no figure."""
 
 from __future__ import annotations
 
-import functools
-import tomllib
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from importlib.metadata import version
 from typing import Any
 
-from django.conf import settings
 from django.core.cache import cache
 from django.db.models import Count, Q
 from django.db.models.functions import Length
@@ -30,6 +26,7 @@ from evaluation.models import Endpoint, MetricDefinition, Preflight, Reply, Run,
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.progress import Spending, spending_by_rubric, total_spending
 from evaluation.scoring.scores import counting_scores
+from evaluation.storage.versions import product_version
 from evaluation.worker.lifecycle import RunConfig
 from review.models import Draw
 
@@ -192,15 +189,6 @@ def provenance_of(run: Run, metrics: Iterable[MetricDefinition], imported: Mappi
         started_at=run.started_at,
         finished_at=run.finished_at,
     )
-
-
-@functools.cache
-def product_version() -> str:
-    """Version of the checkout, else of the installed package."""
-    checkout = settings.BASE_DIR / "pyproject.toml"
-    if checkout.is_file():
-        return str(tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]["version"])
-    return version("concord-eval")
 
 
 def with_relations(run: Run) -> Run:

@@ -26,8 +26,10 @@ class Caller:
     def get(self, path: str) -> Any:
         return self.client.get(f"{API}/{path}")
 
-    def post(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        return self.client.post(f"{API}/{path}", body or {}, format="json")
+    def post(self, path: str, body: Mapping[str, Any] | None = None, key: str = "") -> Any:
+        """A request, with an ``Idempotency-Key`` if one is given."""
+        headers = {"idempotency-key": key} if key else {}
+        return self.client.post(f"{API}/{path}", body or {}, format="json", headers=headers)
 
     def next(self, queue: ReviewQueue) -> dict[str, Any]:
         """The card of the next item."""

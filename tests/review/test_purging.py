@@ -162,10 +162,10 @@ def test_unsent_calls_are_deleted_and_calls_of_unknown_cost_stay() -> None:
 
 def test_page_shows_the_retention_time(client: Client, settings: Any, django_assert_max_num_queries: Any) -> None:
     client.force_login(make_user())
-    settings.CONCORD_REPLY_RETENTION_DAYS = 30
+    settings.CONCORD_REPLY_RETENTION_DAYS = 45
     with django_assert_max_num_queries(6):
         page = client.get("/account/data-retention/", headers={"accept-language": "en"}).content.decode()
-    assert "30 days" in page
+    assert "45 days" in page
     assert "until the person is erased" in page
     settings.CONCORD_REPLY_RETENTION_DAYS = 0
-    assert "30 days" not in client.get("/account/data-retention/").content.decode()
+    assert "45 days" not in client.get("/account/data-retention/").content.decode()

@@ -67,6 +67,16 @@ def test_reviewers_rate_each_pair_and_the_lead_reads_the_figures(pair_set: PairS
     assert figures["judges"]["j@1"]["agreement"]["mae"] == 0.5
 
 
+def test_repeated_key_with_another_preference_is_409_and_the_first_stays(pair_set: PairSet) -> None:
+    caller, _ = callers(pair_set)
+    path, body = f"pair-sets/{pair_set.pk}/prefer/", {"pair": card_of(caller, pair_set)["pair"], "value": 1}
+    assert caller.post(path, body, key="k").status_code == 200
+    response = caller.post(path, body | {"value": -1}, key="k")
+    assert (response.status_code, response.json()["code"]) == (409, "key_reused")
+    assert caller.post(path, body, key="k").status_code == 200
+    assert Preference.objects.count() == 1
+
+
 def test_card_names_no_system_and_keeps_its_side(pair_set: PairSet) -> None:
     caller, _ = callers(pair_set)
     response = caller.get(f"pair-sets/{pair_set.pk}/next/")

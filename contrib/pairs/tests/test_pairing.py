@@ -10,10 +10,13 @@ import pytest
 from contrib.pairs.figures import pair_figures
 from contrib.pairs.models import PairSet, Preference
 from contrib.pairs.services import import_pairs, is_swapped, last_rated_pair, make_pairs, pair_card, store_preference
+from evaluation.accounts import audit
+from evaluation.accounts.password_links import distrust
 from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from tests.factories import make_answer_set, make_project, make_question_set, make_scored_run, make_user
+from tests.tampering import flaws_of_changes
 
 pytestmark = pytest.mark.django_db
 
@@ -154,3 +157,32 @@ def test_changed_pair_or_row_without_a_pair_refuses_the_file() -> None:
         import_pairs(project, lines(row("p1", 1, "kim"), row("p1", 1, "lee", question="Other?")), "x.jsonl", "n")
     assert [(p.code, p.line) for p in error.value.problems] == [("pair_differs", 2)]
     assert not PairSet.objects.exists()
+
+
+@pytest.mark.both_databases
+def test_changes_of_preferences_and_pairs_are_found_by_the_audit() -> None:
+    pair_set = make_comparison()
+    (person, _) = members(pair_set)
+    pair = pair_set.pairs.first()
+    assert pair is not None
+    store_preference(pair_set, pair, person, 1, reason="clear")
+    audit.seal_rows()
+    changes = {
+        "UPDATE pairs_preference SET value = 2": "rows_differ",
+        "UPDATE pairs_preference SET reason = 'another'": "texts_differ",
+        "DELETE FROM pairs_preference": "rows_differ",
+        "UPDATE pairs_pair SET text_a = 'another' WHERE position = 1": "rows_differ",
+        "UPDATE pairs_pairset SET seed = 9": "rows_differ",
+    }
+    found = flaws_of_changes({statement: statement for statement in changes})
+    assert found == {statement: {code} for statement, code in changes.items()}
+
+
+def test_pairs_cannot_be_rated_with_a_password_by_another_persons_link() -> None:
+    pair_set = make_comparison()
+    (person, _) = members(pair_set)
+    pair = pair_set.pairs.first()
+    assert pair is not None
+    distrust(person)
+    with pytest.raises(DomainError, match="password_by_others_link"):
+        store_preference(pair_set, pair, person, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 from contrib.retrieval_truth.models import RetrievalRepair
@@ -18,6 +19,7 @@ from tests.factories import (
 
 QUESTIONS = 10
 RANKINGS = ((0, 1, 2, 3, 4), (5, 1, 6, 7, 0))
+TEXT_HASH = hashlib.sha256(b"Something.").hexdigest()
 RELEVANT = {0, 1, 5}  # of each question: the first is labelled
 
 
@@ -37,7 +39,7 @@ def run_over(question_set: QuestionSet, name: str, ranking: Sequence[int], *, id
     answer_set = AnswerSet.objects.create(
         project=question_set.project, question_set=question_set, system_version=version, content_hash="0" * 64
     )
-    fields = {"status": "ok", "text": "Something.", "text_hash": "0" * 64, "retrieves": True}
+    fields = {"status": "ok", "text": "Something.", "text_hash": TEXT_HASH, "retrieves": True}
     answers = [Answer(answer_set=answer_set, question=question, **fields) for question in question_set.questions.all()]
     Context.objects.bulk_create(
         _context(answer, at, f"{answer.question.external_id}-{passage_number}", ids=ids)

@@ -11,12 +11,16 @@ from django.urls import reverse
 from django.utils import translation
 
 from contrib.retrieval_truth.models import PassageRating, RetrievalRepair
-from contrib.retrieval_truth.rating import next_card
+from contrib.retrieval_truth.rating import next_card, rate_passage
 from contrib.retrieval_truth.tests.built import grade_of, members, rate_all, repair, two_runs
+from evaluation.accounts import audit
+from evaluation.accounts.password_links import distrust
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.models import User
 from tests.factories import make_user
 from tests.review.clients import Caller
+from tests.tampering import flaws_of_changes
 
 pytestmark = pytest.mark.django_db
 QUERIES = {"truth": 12, "truth-rate": 9, "truth-list": 6}  # however many passages and ratings there are
@@ -86,6 +90,48 @@ def test_grade_is_stored_and_the_next_passage_is_shown() -> None:
     browser(lead_of(label_repair)).post(reverse("truth-close", args=[label_repair.pk]))
     assert client.post(save, form | {"value": "not"}).status_code == 409
     assert PassageRating.objects.count() == 2
+
+
+def test_repeated_key_with_another_grade_is_409_and_the_first_stays() -> None:
+    label_repair = repair(size=2)
+    (expert,) = members(label_repair)
+    caller, card = Caller(expert), next_card(label_repair, expert)
+    assert card is not None
+    path, body = f"retrieval-repairs/{label_repair.pk}/rate/", {"passage": card.passage.pk, "grade": "relevant"}
+    assert caller.post(path, body, key="k").status_code == 200
+    response = caller.post(path, body | {"grade": "not"}, key="k")
+    assert (response.status_code, response.json()["code"]) == (409, "key_reused")
+    assert PassageRating.objects.get().grade == "relevant"
+
+
+@pytest.mark.both_databases
+def test_changes_of_passages_and_grades_are_found_by_the_audit() -> None:
+    label_repair = repair(size=2)
+    (expert,) = members(label_repair)
+    card = next_card(label_repair, expert)
+    assert card is not None
+    rate_passage(label_repair, card.passage, expert, "relevant", reason="clear")
+    audit.seal_rows()
+    first_passage = f"WHERE id = {card.passage.pk}"
+    changes = {
+        "UPDATE retrieval_truth_passagerating SET grade = 'not'": "rows_differ",
+        "UPDATE retrieval_truth_passagerating SET reason = 'another'": "texts_differ",
+        "DELETE FROM retrieval_truth_passagerating": "rows_differ",
+        f"UPDATE retrieval_truth_pooledpassage SET probability = 0.55 {first_passage}": "rows_differ",
+        "UPDATE retrieval_truth_retrievalrepair SET partly_counts = TRUE": "rows_differ",
+    }
+    found = flaws_of_changes({statement: statement for statement in changes})
+    assert found == {statement: {code} for statement, code in changes.items()}
+
+
+def test_passages_cannot_be_rated_with_a_password_by_another_persons_link() -> None:
+    label_repair = repair(size=2)
+    (expert,) = members(label_repair)
+    card = next_card(label_repair, expert)
+    assert card is not None
+    distrust(expert)
+    with pytest.raises(DomainError, match="password_by_others_link"):
+        rate_passage(label_repair, card.passage, expert, "relevant")
 
 
 def test_repair_page_shows_one_sentence_before_the_figures() -> None:

@@ -1,4 +1,4 @@
-"""Erase a person, or delete unsent calls and old replies of judges."""
+"""Erase a person, or delete unsent calls, old failed logins and old replies of judges."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from evaluation.accounts.erasure import erase_person, purge_replies, purge_unsent
+from evaluation.accounts.login import FAILURE_RETENTION, purge_failures
 from evaluation.core.errors import DomainError
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.explanations import explain_refusal
@@ -18,8 +19,8 @@ class Command(SiteCommand):
     """``purge [--person NAME] [--by NAME]``: without a person, applies ``CONCORD_REPLY_RETENTION_DAYS``."""
 
     help = (
-        "Take out unsent calls and, by CONCORD_REPLY_RETENTION_DAYS, old replies, or a person's name and texts; "
-        "figures stay."
+        "Take out unsent calls, old failed log-ins and, by CONCORD_REPLY_RETENTION_DAYS, old replies, or a person's "
+        "name and texts; figures stay."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -42,6 +43,9 @@ class Command(SiteCommand):
             return
         count = purge_unsent(timezone.now() - timedelta(days=1), by=by)
         self.stdout.write(f"{count} calls that were planned more than a day ago and never sent are taken out")
+        self.stdout.write(
+            f"{purge_failures()} rows of failed log-ins older than {FAILURE_RETENTION.days} days are deleted"
+        )
         if not settings.CONCORD_REPLY_RETENTION_DAYS:
             self.stdout.write("Replies of judges are kept: CONCORD_REPLY_RETENTION_DAYS is 0.")
             return

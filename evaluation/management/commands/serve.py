@@ -1,19 +1,25 @@
 """Run web server and background cluster under one parent process."""
 
 import logging
+import os
+import signal
 import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
+from evaluation.core.errors import DomainError
+from evaluation.messages.explanations import explain_refusal
 from evaluation.specs.flags import whole_number
 from evaluation.worker import dispatch
-from evaluation.worker.database import checkpoint_wal
+from evaluation.worker.database import AWAY, checkpoint_wal, claimed, unavailable_reason
 from evaluation.worker.dispatch import Watchdog
-from evaluation.worker.serving import PORT_IN_USE, Child, Supervisor, is_port_in_use, web_command, web_processes
+from evaluation.worker.serving import Child, Supervisor, reserved_port, web_command, web_processes
 
 log = logging.getLogger("concord.serve")
 COPY_WITH_BACKUP = "a copy of the file alone is not whole, take one with `backup`"
@@ -25,7 +31,7 @@ class Command(BaseCommand):
     help = "Serve the site with a background worker and a watchdog, until Ctrl-C."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--host", type=_host_name, default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=whole_number(65_535), default=settings.PORT, help="port to listen on (PORT)")
         group = parser.add_mutually_exclusive_group()
         group.add_argument("--no-worker", action="store_true", help="only the web server")
@@ -34,12 +40,40 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Start the processes and wait.
 
-        :raises CommandError: if the port is taken, or static files cannot be collected."""
-        children: list[Child] = []
-        on_restart, check_cluster = dispatch.record_restart, lambda: None
-        if not options["no_web"]:
-            children.append(self._web(options["host"], options["port"]))
+        :raises CommandError: if the port or the database is served already, or static files cannot be collected.
+        :raises DatabaseError: if the database must not be used. Pages report one that is away, until it is back."""
+        parts = ["web"] * (not options["no_web"])
         if not options["no_worker"] and settings.CONCORD_DISPATCHER == "django_q":
+            parts.append("worker")
+        if not parts:
+            raise CommandError(f"No worker to start: CONCORD_DISPATCHER is {settings.CONCORD_DISPATCHER}.")
+        try:
+            port = reserved_port(options["host"], options["port"]) if "web" in parts else nullcontext()
+            with port, claimed(*parts) as renew_claims:
+                code = self._serve(parts, renew_claims, **options)
+        except DomainError as error:
+            raise CommandError(explain_refusal(error)) from error
+        except OSError as error:
+            raise CommandError(f"The site cannot be served: {error}") from error
+        if failure := checkpoint_wal():
+            log.warning("the database's log could not be written back: %s; %s", failure, COPY_WITH_BACKUP)
+        sys.exit(code)
+
+    def _serve(self, parts: list[str], renew_claims: Callable[[], None], **options: Any) -> int:
+        try:
+            connection.ensure_connection()
+        except DatabaseError as error:
+            if unavailable_reason(error) != AWAY:
+                raise
+        children: list[Child] = []
+        on_restart = dispatch.record_restart
+        check_cluster: Watchdog | None = None
+        if "web" in parts:
+            if not settings.DEBUG:
+                _collect_static_files()
+            web_count = web_processes(settings.CONCORD_WEB_PROCESSES)
+            children.append(Child("web server", web_command(options["host"], options["port"], web_count)))
+        if "worker" in parts:
             try:
                 dispatch.schedule_requeueing()
                 dispatch.enqueue_heartbeat()
@@ -49,22 +83,30 @@ class Command(BaseCommand):
             children.append(cluster)
             check_cluster = Watchdog(cluster)
             on_restart = check_cluster.on_restart
-        elif not children:
-            raise CommandError(f"No worker to start: CONCORD_DISPATCHER is {settings.CONCORD_DISPATCHER}.")
-        if not options["no_web"]:
+        if "web" in parts:
             self.stdout.write(f"http://{options['host']}:{options['port']}/  (Ctrl-C to stop)")
             self.stdout.flush()
-        code = Supervisor(children, on_restart, check_cluster, settings.CONCORD_HEARTBEAT_SECONDS).run()
-        if failure := checkpoint_wal():
-            log.warning("the database's log could not be written back: %s; %s", failure, COPY_WITH_BACKUP)
-        sys.exit(code)
 
-    def _web(self, host: str, port: int) -> Child:
-        if is_port_in_use(host, port):
-            raise CommandError(PORT_IN_USE % port)
-        if not settings.DEBUG:
-            _collect_static_files()
-        return Child("web server", web_command(host, port, web_processes(settings.CONCORD_WEB_PROCESSES)))
+        def check() -> None:
+            if check_cluster:
+                check_cluster()
+            try:
+                renew_claims()
+            except DatabaseError as error:
+                log.warning("the database cannot be reserved: %s", error)
+            except DomainError as error:
+                log.error("%s", explain_refusal(error))
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        return Supervisor(children, on_restart, check, settings.CONCORD_HEARTBEAT_SECONDS).run()
+
+
+def _host_name(text: str) -> str:
+    """Check that a name can be looked up.
+
+    :raises UnicodeError: if it cannot."""
+    text.encode("idna")
+    return text
 
 
 def _collect_static_files() -> None:

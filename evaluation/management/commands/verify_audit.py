@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentTypeError
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -13,8 +14,8 @@ from evaluation.messages.explanations import explain_reason
 
 
 class Command(SiteCommand):
-    """``verify_audit [--head NUMBER:HASH] [--seal] [--format json]``: prints every problem and the chain head to store
-    elsewhere; exits with 1 if there is a problem."""
+    """``verify_audit [--head NUMBER:HASH] [--seal] [--format json]``: prints what is covered, every problem, and the
+    chain head to store elsewhere; exits with 1 if there is a problem."""
 
     help = (
         "Check the audit log's chain, the rows that its seals cover and the database's triggers; exit 1 with any flaw."
@@ -31,11 +32,26 @@ class Command(SiteCommand):
         """Check the log, then seal if requested."""
         problems = list(audit.flaws(options["head"] or ""))
         sealed = audit.seal_rows() if options["seal"] else 0
-        head, unsealed = audit.chain_head(), audit.unsealed_rows()
+        head, (tables, uncovered) = audit.chain_head(), audit.coverage()
+        unsealed = sum(table.unsealed for table in tables)
         if options["format"] == "json":
-            flaws = [{"code": problem.code, "about": problem.subject} for problem in problems]
-            print_json(self, {"flaws": flaws, "sealed": sealed, "unsealed": unsealed, "head": head})
+            report = {
+                "flaws": [{"code": problem.code, "about": problem.subject} for problem in problems],
+                "sealed": sealed,
+                "unsealed": unsealed,
+                "covered": {table.table: asdict(table) for table in tables},
+                "not_covered": uncovered,
+                "head": head,
+            }
+            print_json(self, report)
         else:
+            for table in tables:
+                if table.sealed or table.unsealed:
+                    fields = f" ({', '.join(table.fields)})" if table.fields else ""
+                    self.stdout.write(
+                        f"covered: {table.table}{fields}: {table.sealed} rows sealed, {table.unsealed} not yet"
+                    )
+            self.stdout.write(f"not covered: {', '.join(uncovered)}")
             for problem in problems:
                 self.stdout.write(f"{explain_reason(problem.code)} ({problem.subject})")
             self.stdout.write(

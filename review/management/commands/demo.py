@@ -6,9 +6,11 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 
+from evaluation.core.errors import DomainError
 from evaluation.management.site_command import SiteCommand
+from evaluation.messages.explanations import explain_refusal
 from evaluation.specs.flags import whole_number
-from evaluation.worker.serving import PORT_IN_USE, is_port_in_use
+from evaluation.worker.serving import is_port_in_use
 from review.management.demo.loader import DemoUser, create_demo_users, demo_project, load_demo
 
 
@@ -26,7 +28,7 @@ class Command(SiteCommand):
 
         :raises CommandError: if the port is taken; passwords then stay unchanged."""
         if options["serve"] and is_port_in_use("127.0.0.1", options["port"]):
-            raise CommandError(PORT_IN_USE % options["port"])
+            raise CommandError(explain_refusal(DomainError("port_in_use", port=options["port"])))
         call_command("migrate", verbosity=0)
         project = demo_project()
         people = create_demo_users(project)

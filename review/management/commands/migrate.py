@@ -8,6 +8,7 @@ from django.db import connections
 
 from evaluation.checks import SETTINGS_TAG
 from evaluation.storage import guards
+from evaluation.storage.versions import record_version
 from evaluation.worker.database import create_sqlite_file
 
 
@@ -27,4 +28,7 @@ class Command(Migrate):
         connection = connections[options["database"]]
         create_sqlite_file(connection)
         with guard_context(connection):
-            return super().execute(*args, **options)
+            output = super().execute(*args, **options)
+        if guard_context is guards.suspended:
+            record_version(connection)
+        return output

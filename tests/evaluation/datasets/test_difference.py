@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec
-from evaluation.datasets.importing import FieldChange, compare_questions, differing_keys, questions_hash
+from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec, questions_hash
+from evaluation.datasets.importing import FieldChange, compare_questions, differing_keys
 
 
 def spec(id_: str = "q1", **fields: Any) -> QuestionSpec:

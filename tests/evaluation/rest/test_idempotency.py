@@ -41,7 +41,7 @@ def test_key_belongs_to_one_request_for_one_day() -> None:
     body: dict[str, Any] = {"answer_set": answers.pk}
     assert post(caller, "runs/", body, "k").status_code == 202
     response = post(caller, "runs/", body | {"name": "other"}, "k")
-    assert (response.status_code, response.json()["code"]) == (422, "key_reused")
+    assert (response.status_code, response.json()["code"]) == (409, "key_reused")
     assert Run.objects.count() == 1
     IdempotencyKey.objects.update(created_at=timezone.now() - timedelta(hours=25))
     assert post(caller, "runs/", body | {"name": "other"}, "k").status_code == 202

@@ -79,6 +79,10 @@ def test_repeated_token_creates_one_run() -> None:
     assert Run.objects.count() == 1
     with pytest.raises(DomainError, match="start_token_used"):
         launch_run(make_answer_set(), run_spec, None)
+    for options in ({"name": "other"}, {"judge": "baseline"}, {"question_ids": ("q1",)}):
+        with pytest.raises(DomainError, match="start_token_used"):
+            launch_run(answers, run_spec.model_copy(update=options), None)
+    assert Run.objects.count() == 1
 
 
 @WAITS

@@ -31,6 +31,7 @@ def test_server_command_has_the_number_of_workers() -> None:
     assert command[-1] == "config.rsgi:application"
 
 
+@pytest.mark.django_db
 def test_serve_collects_static_files_without_debug(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

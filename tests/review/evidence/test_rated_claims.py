@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.db import DatabaseError
 
@@ -78,6 +80,20 @@ def test_claim_ratings_give_the_formula_value_and_are_stored_as_rows() -> None:
         (3, "claim", "Third, by its place.", "contradicted", False),
         (4, "claim", "A claim nobody found.", "supported", True),
     ]
+
+
+def test_repeated_submit_compares_the_verdicts_on_parts() -> None:
+    assignment = open_item()
+    missed_claim = PartVerdict("partial", 0, "A claim nobody found.")
+    rating = parts_input("supported", "partial", "contradicted", added=(missed_claim,))
+    submit(assignment, {"claim_support": rating}, idempotency_key="k", by=assignment.reviewer)
+    same_input = replace(rating, parts=rating.parts[::-1])
+    assert submit(assignment, {"claim_support": same_input}, idempotency_key="k", by=assignment.reviewer).repeated
+    # The formula gives both ratings one value.
+    other_rating = parts_input("supported", "contradicted", "partial", added=(missed_claim,))
+    with pytest.raises(DomainError) as error:
+        submit(assignment, {"claim_support": other_rating}, idempotency_key="k", by=assignment.reviewer)
+    assert error.value.code == "key_reused"
 
 
 def test_part_rows_are_append_only() -> None:

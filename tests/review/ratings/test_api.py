@@ -42,6 +42,18 @@ def test_repeated_submit_is_one_decision() -> None:
     assert (other_response.status_code, other_response.json()["code"]) == (409, "already_rated")
 
 
+def test_repeated_key_with_another_value_is_409_and_the_first_rating_stays() -> None:
+    queue = make_queue()
+    (me,) = members(queue)
+    item = me.next(queue)["id"]
+    values = {"correctness": {"value": 2}, "faithfulness": {"value": 2}}
+    assert me.submit(item, key="form", values=values).status_code == 200
+    response = me.submit(item, key="form", values=values | {"correctness": {"value": 4}})
+    assert (response.status_code, response.json()["code"]) == (409, "key_reused")
+    assert list(Rating.objects.values_list("value", flat=True)) == [2, 2]
+    assert me.submit(item, key="form", values=values).json()["repeated"]
+
+
 def test_draft_is_stored_and_returned_with_the_card() -> None:
     queue = make_queue()
     (me,) = members(queue)

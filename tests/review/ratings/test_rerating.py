@@ -60,6 +60,17 @@ def test_repeated_form_adds_one_row_and_an_equal_value_none() -> None:
     assert Rating.objects.filter(phase="final").count() == 1
 
 
+def test_repeated_key_with_another_value_is_refused() -> None:
+    assignment = finished_assignment()
+    rerate(assignment, 4)
+    with pytest.raises(DomainError) as error:
+        rerate(assignment, 3)
+    assert error.value.code == "key_reused"
+    rerate(assignment, 5, key="b")
+    rerate(assignment, 4)
+    assert list(Rating.objects.filter(phase="final").order_by("seq").values_list("value", flat=True)) == [4, 5]
+
+
 def test_change_of_two_levels_needs_a_reason() -> None:
     with pytest.raises(DomainError) as error:
         rerate(finished_assignment(), 5)

@@ -121,6 +121,31 @@ def test_repeated_form_is_one_decision_and_another_form_is_refused() -> None:
     assert list(Rating.objects.values_list("value", flat=True)) == [3, 3]
 
 
+@pytest.mark.parametrize(
+    ("values", "fields"),
+    [
+        (GOOD | {"correctness": RatingInput(4)}, {}),
+        (GOOD | {"correctness": RatingInput(3, comment="more")}, {}),
+        (GOOD | {"faithfulness": RatingInput(cannot_judge=True)}, {}),
+        (GOOD, {"comment": "another"}),
+        (GOOD, {"suggestion": "another answer"}),
+    ],
+)
+def test_repeated_key_with_other_values_is_refused_and_the_first_rating_stays(
+    values: dict[str, RatingInput], fields: dict[str, str]
+) -> None:
+    queue = one_item_queue()
+    assignment = lease_next(queue, reviewers_of(queue)[0])
+    first = {"comment": "all", "suggestion": "my answer"}
+    rate(assignment, **first)
+    stored = list(Rating.objects.order_by("pk").values())
+    with pytest.raises(DomainError) as error:
+        rate(assignment, values, **first | fields)
+    assert code_of(error) == "key_reused"
+    assert list(Rating.objects.order_by("pk").values()) == stored
+    assert rate(assignment, **first, active_ms=9_000).repeated
+
+
 def test_late_submit_counts_while_the_slot_is_free() -> None:
     queue = one_item_queue(reviewers=2)
     assignment = lease_next(queue, reviewers_of(queue)[0])

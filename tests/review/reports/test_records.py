@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation.datasets.importing import import_question_set, questions_hash
+from evaluation.core.samples import questions_hash
+from evaluation.datasets.importing import import_question_set
 from evaluation.formats.reading import read_answers, read_questions
 from evaluation.formats.records import form_names
 from evaluation.models import Run
