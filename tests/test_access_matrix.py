@@ -33,6 +33,7 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "answers-columns": lambda w: w.answer_batch.uuid,
     "answers-encoding": lambda w: w.answer_batch.uuid,
     "answer": lambda w: w.answer.pk,
+    "answer-calls": lambda w: w.answer.pk,
     "answer-set": lambda w: w.run.answer_set_id,
     "queue": lambda w: w.queue.pk,
     "review": lambda w: w.assignment.pk,

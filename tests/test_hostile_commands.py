@@ -40,7 +40,7 @@ VALUES = (
     *("2147483648", "9223372036854775808", "9" * 30, "None", "true", "2026-13-45T99:99", "0001-01-01T00:00"),
     *("'; DROP TABLE x; --", "%s%(x)s{0}", "[", "@", "x@-1", f"x@{'9' * 30}", "*", "a=b=c", "../../x", "--", "-x"),
     *("\n\r\t", "\u202e", "\udcff", "😀" * 300, "a" * 70_000),
-    *("/", ".", "missing/folder/x.json", "/proc/self/mem", "/dev/null", f"{'x' * 300}.json"),
+    *("/", ".", "missing/folder/x.json", "/proc/self/mem", f"{'x' * 300}.json"),
 )
 FILES = {
     "empty.json": b"",
@@ -82,7 +82,7 @@ def hostile_lines(name: str, run: int) -> Iterator[list[str]]:
     for line, actions, needed in usual_lines(name, run):
         for action in actions:
             if action.nargs != 0:
-                for value in (*VALUES, *FILES, "archive.zip", "folder"):
+                for value in (*VALUES, *FILES, "archive.zip", "folder", "device"):
                     yield [*line, *chain(*(needed | {action.dest: written(action, value)}).values())]
 
 
@@ -99,15 +99,18 @@ def sample_value(action: argparse.Action, run: int) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with hostile files."""
+    """A working directory with hostile files, deep enough for paths that lead out of it."""
+    folder = tmp_path / "outer" / "inner"
+    (folder / "folder").mkdir(parents=True)
     for name, content in FILES.items():
-        (tmp_path / name).write_bytes(content)
-    (tmp_path / "sample.jsonl").write_text('{"id": "q1", "question": "Why?", "answer": "So."}\n')
-    (tmp_path / "folder").mkdir()
-    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
+        (folder / name).write_bytes(content)
+    (folder / "sample.jsonl").write_text('{"id": "q1", "question": "Why?", "answer": "So."}\n')
+    # A command that replaces what it should write to takes the place of this link alone.
+    (folder / "device").symlink_to("/dev/null")
+    with zipfile.ZipFile(folder / "archive.zip", "w") as archive:
         archive.writestr("manifest.json", "[]")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    monkeypatch.chdir(folder)
+    return folder
 
 
 @pytest.fixture
@@ -227,6 +230,8 @@ ENVIRONMENTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "command that is none": ({}, ("evalaute",)),
 }
 FAST_ENVIRONMENTS = 3
+#: No mail is due; Python finds another temporary folder.
+HARMLESS = {"mail server that is away", "temporary folder that is missing"}
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +276,7 @@ def test_hostile_environments_end_with_a_sentence(name: str, folder: Path, reque
         *(argument.format(folder=folder) for argument in arguments),
         **{key: value.replace("{folder}", str(folder)) for key, value in environment.items()},
     )
-    assert completed.returncode != 0 or arguments[0] in {"backup", "purge"}, completed.stdout
+    assert completed.returncode != 0 or name in HARMLESS, completed.stdout
     assert "Traceback" not in completed.stdout + completed.stderr
     assert (completed.stdout + completed.stderr).strip() or completed.returncode == 0
 

@@ -230,7 +230,7 @@ def _command() -> str:
     """The command without its arguments, which may be secret."""
     program = Path(sys.argv[0])
     words = [program.parent.name if program.name == "__main__.py" else program.name, *sys.argv[1:2]]
-    return " ".join(word for word in words if not word.startswith("-"))
+    return " ".join(word for word in words if not word.startswith("-")) or "python"
 
 
 def describe_process(record: str) -> str:

@@ -104,10 +104,14 @@ class Exports(Generic[P]):
 
 
 def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file through a temporary file, so that it is complete or absent.
+    """Write a file through a temporary file, so that it is complete or absent. A pipe or device is written to.
 
     :raises OSError: if it cannot be written."""
-    temporary = path.parent / f".{path.name}.part"
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            stream.writelines(chunks)
+        return
+    temporary = path.with_name(f".{path.name}.part")
     try:
         with temporary.open("wb") as file:
             file.writelines(chunks)

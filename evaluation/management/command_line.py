@@ -33,8 +33,11 @@ def run_command() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         _refuse_unreadable(sys.argv)
-        execute_from_command_line(sys.argv)
-        sys.stdout.flush()
+        try:
+            execute_from_command_line(sys.argv)
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:

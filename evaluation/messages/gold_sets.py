@@ -19,8 +19,8 @@ REFUSALS = {
         "was changed."
     ),
     "hold_out_too_small": _(
-        "The hold-out is too small to prove anything: it lacks %(groups)s groups and %(answers)s answers. Rate more "
-        "answers and let the gold set grow."
+        "A hold-out test needs %(needed)s answers in %(needed_groups)s groups; this hold-out has %(answers)s in "
+        "%(groups)s. Ask experts to rate more answers blind, then add their ratings to the gold set."
     ),
     "hold_out_seen": _(
         "%(rubric)s has judged %(answers)s answers of the hold-out in runs that everybody can read. Only a version "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 # mypy: disable-error-code="assignment"
@@ -408,7 +409,7 @@ class RunViewSet(RowsViewSet):
         return self.get_paginated_response(serializer.data)
 
     @detail_view(LoggedCallSerializer, many=True, query=CallQuery)
-    def calls(self, request: Request, pk: int) -> list[LoggedCall]:
+    def calls(self, request: Request, pk: int) -> Sequence[LoggedCall]:
         """Judge calls for an answer, oldest first: request as sent, raw reply, model, tokens, time and cost."""
         run = fetch(Run.objects.all(), request.user, Action.VIEW, pk)
         answer = fetch(run_answers(run), request.user, Action.VIEW, self.validated_query()["answer"])

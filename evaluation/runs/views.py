@@ -157,7 +157,7 @@ class RunPage:
     @property
     def other_profile(self) -> bool:
         """Whether another profile than the recommended one is chosen."""
-        return self.form["profile"].value() != self.profiles[0].spec.name
+        return bool(self.form["profile"].value() != self.profiles[0].spec.name)
 
     @property
     def sentences(self) -> list[str]:

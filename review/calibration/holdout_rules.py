@@ -35,6 +35,8 @@ from review.evidence.seals import LabelForm, fixed_label_form, live_sets, readab
 from review.models import GoldItem, GoldSet, HoldoutTest, HoldoutTestResult, SealedVerdict
 from review.statistics.acceptance import (
     MAX_MISSING_SHARE,
+    MIN_ANSWERS,
+    MIN_GROUPS,
     Claim,
     Forecast,
     LossComparison,
@@ -79,6 +81,30 @@ def open_holdout_test(
 ) -> HoldoutTest:
     """Create a hold-out test, or return the unfinished one with the same parameters.
 
+    :raises DomainError: see :func:`prepare_holdout_test`."""
+    lock_project(gold_set.project_id)
+    test = prepare_holdout_test(
+        gold_set, judge, candidate, claim=claim, repeat=repeat, since=since, reference_judge=reference_judge
+    )
+    if test.pk is None:
+        test.created_by = by
+        test.save()
+        audit.record(by, "look.opened", test, rubric=candidate.content_hash, gold=gold_set.content_hash, step=test.step)
+    return test
+
+
+def prepare_holdout_test(
+    gold_set: GoldSet,
+    judge: JudgeVersion,
+    candidate: RubricVersion,
+    *,
+    claim: Claim,
+    repeat: int = 1,
+    since: int = 1,
+    reference_judge: JudgeVersion | None = None,
+) -> HoldoutTest:
+    """Return an unsaved hold-out test once every rule allows it, or the unfinished one with the same parameters.
+
     ``repeat``: judgements of each answer, whose mean counts. ``since``: test only groups added since that version of
     the gold set, which have an error budget of their own. ``reference_judge``: a judge proven on the gold set, which
     this judge must not fall below. Without it, an active version can show that it is not worse than when it was proven.
@@ -86,10 +112,9 @@ def open_holdout_test(
     :raises DomainError: ``rubric_of_baseline``, ``jury_asks_nobody``, ``rubric_active``, ``rubric_other_language``;
         ``beside_not_proved``, ``beside_not_better``; ``look_repeats``; ``gold_retired``; ``gold_old_version``;
         ``gold_other_metrics`` if no metric of the family is labelled; ``rubric_embeds``; ``gold_changed``;
-        ``hold_out_too_small`` naming the shortfall; ``hold_out_seen`` if runs of the candidate have judged hold-out
+        ``hold_out_too_small``; ``hold_out_seen`` if runs of the candidate have judged hold-out
         answers; ``prompt_quotes_hold_out`` if it repeats locked answers or questions; ``look_open`` while another test
         is unfinished."""
-    lock_project(gold_set.project_id)
     _check_judge(judge, repeat)
     slot = rubric_scope(judge, candidate.family)
     if candidate.language != slot.language:
@@ -111,18 +136,15 @@ def open_holdout_test(
     if statuses.status_of(candidate) in UNPROVEN or reference_judge is not None:
         _check_hold_out_unseen(gold_set, candidate, since, judge if reference_judge else None)
     newest = tests.order_by("-number").values_list("number", flat=True).first() or 0
-    test = HoldoutTest.objects.create(
+    return HoldoutTest(
         project_id=gold_set.project_id,
         lineage=gold_set.name,
         number=newest + 1,
         step=next_step(gold_set, since),
         active=statuses.active,
         best=against.candidate if against else _best_version(gold_set, slot.judge, candidate.family) or statuses.active,
-        created_by=by,
         **fields,
     )
-    audit.record(by, "look.opened", test, rubric=candidate.content_hash, gold=gold_set.content_hash, step=test.step)
-    return test
 
 
 def _check_judge(judge: JudgeVersion, repeat: int) -> None:
@@ -210,8 +232,10 @@ def _check_gold(gold_set: GoldSet, candidate: RubricVersion, since: int) -> None
     if not by_metric:
         raise DomainError("gold_other_metrics", gold=str(gold_set), family=candidate.family)
     for items in by_metric.values():
-        if shortfall := holdout_shortage(item.group for item in items):
-            raise DomainError("hold_out_too_small", groups=shortfall.groups, answers=shortfall.answers)
+        groups = [item.group for item in items]
+        if holdout_shortage(groups):
+            needed = {"needed": MIN_ANSWERS, "needed_groups": MIN_GROUPS}
+            raise DomainError("hold_out_too_small", answers=len(groups), groups=len(set(groups)), **needed)
 
 
 def _check_hold_out_unseen(gold_set: GoldSet, candidate: RubricVersion, since: int, judge: JudgeVersion | None) -> None:

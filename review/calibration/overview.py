@@ -9,10 +9,18 @@ from dataclasses import dataclass
 
 from evaluation.core.errors import UnknownName
 from evaluation.judging.catalogue import families, family_named
-from review.calibration.versions import find_changes, is_retired, lineage_versions
+from evaluation.models import Run
+from review.calibration.versions import (
+    collect_labels,
+    find_changes,
+    is_retired,
+    lineage_versions,
+    secret_seed,
+    split_labels,
+)
 from review.evidence.seals import LabelForm, fixed_label_form, readable
 from review.models import GoldItem, GoldSet, HoldoutTest, HoldoutTestResult
-from review.statistics.acceptance import holdout_shortage, remaining_error
+from review.statistics.acceptance import MIN_ANSWERS, MIN_GROUPS, holdout_shortage, remaining_error
 from review.statistics.gold_split import Split
 
 
@@ -70,6 +78,29 @@ class GoldMetric:
     several_raters: int
     expert_loss: float | None
 
+    @property
+    def is_testable(self) -> bool:
+        """Return whether the hold-out is large enough for a test."""
+        return not (self.lacks_groups or self.lacks_answers)
+
+    @property
+    def answers(self) -> int:
+        return sum(part.answers for part in self.parts.values())
+
+    @property
+    def groups(self) -> int:
+        return sum(part.groups for part in self.parts.values())
+
+    @property
+    def needed_answers(self) -> int:
+        """Rated answers needed for a testable hold-out, which gets half of them."""
+        return max(2 * MIN_ANSWERS, self.answers + 2 * self.lacks_answers if self.lacks_answers else 0)
+
+    @property
+    def needed_groups(self) -> int:
+        """Groups needed for a testable hold-out, which gets half of them."""
+        return max(2 * MIN_GROUPS, self.groups + 2 * self.lacks_groups if self.lacks_groups else 0)
+
 
 @dataclass(frozen=True, slots=True)
 class GoldOverview:
@@ -92,21 +123,33 @@ def overview(gold_set: GoldSet) -> GoldOverview:
     items = list(gold_set.items.select_related("metric"))
     with fixed_label_form(LabelForm.OPEN):
         unsealed = set(readable(gold_set.items.exclude(split=Split.HOLD_OUT)).values_list("pk", flat=True))
-    by_metric: dict[str, list[GoldItem]] = {}
-    for item in items:
-        by_metric.setdefault(item.metric.name, []).append(item)
     step = next_step(gold_set)
     return GoldOverview(
         name=gold_set.name,
         version=gold_set.version,
         content_hash=gold_set.content_hash,
-        metrics=tuple(_gold_metric(name, metric_items, unsealed) for name, metric_items in sorted(by_metric.items())),
+        metrics=_gold_metrics(items, unsealed),
         categories=dict(sorted(Counter(item.category for item in items).items())),
         looks=step - 1,
         left=remaining_error(step),
         changed=tuple(find_changes(gold_set)),
         retired=is_retired(gold_set.project_id, gold_set.name),
     )
+
+
+def preview(run: Run) -> tuple[GoldMetric, ...]:
+    """Summarize the labels that freezing the run's ratings would give, without storing them.
+
+    The split is that of a random seed. If groups differ in size, the hold-out of the stored split may differ a little.
+    """
+    return _gold_metrics(split_labels(run, collect_labels(run), secret_seed()), frozenset())
+
+
+def _gold_metrics(items: Sequence[GoldItem], unsealed: Set[int]) -> tuple[GoldMetric, ...]:
+    by_metric: dict[str, list[GoldItem]] = {}
+    for item in items:
+        by_metric.setdefault(item.metric.name, []).append(item)
+    return tuple(_gold_metric(name, metric_items, unsealed) for name, metric_items in sorted(by_metric.items()))
 
 
 def _gold_metric(name: str, items: Sequence[GoldItem], unsealed: Set[int]) -> GoldMetric:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from django.db.models import QuerySet
@@ -13,32 +14,38 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.canonical import parse_int
-from evaluation.core.samples import Result
+from evaluation.core.errors import DomainError
+from evaluation.core.samples import QuestionSpec, Result
 from evaluation.judges.shipped import shipped_rubric_row
 from evaluation.judging.draft_checks import rubric_yaml, unified_diff
 from evaluation.messages import numbers
-from evaluation.messages.explanations import explain_reason
-from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion
+from evaluation.messages.explanations import explain_reason, explain_refusal
+from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion, Run
 from review.agreement.plots import STATISTICS, Plot, PlotTable, TrendLine
 from review.calibration.anchors import CheckSummary, is_proven, latest_proof, summarize_checks
-from review.calibration.holdout_rules import HoldoutForecast, forecast_holdout_test
+from review.calibration.forms import WordingForm
+from review.calibration.holdout_rules import HoldoutForecast, forecast_holdout_test, prepare_holdout_test
 from review.calibration.holdout_tests import advance_holdout_test
-from review.calibration.overview import GoldOverview, overview
+from review.calibration.overview import GoldMetric, GoldOverview, overview
 from review.calibration.search import advance_search
 from review.calibration.workbench import (
+    ClosenessChange,
     Disagreement,
     DisagreementFilter,
     ValidationMeasure,
     VersionRow,
     Workbench,
+    closeness_changes,
     disagreements,
     measure_version,
+    pending_runs,
     ratings_of_labels,
     version_history,
 )
 from review.charts.forest import Moment, timeline
 from review.evidence.scorers import metric_title
-from review.models import AnchorCheck, HoldoutTest, HoldoutTestResult, Rating, Search
+from review.models import AnchorCheck, HoldoutTest, HoldoutTestResult, Search
+from review.statistics.acceptance import Claim
 from review.statistics.agreement.catalogue import STATISTIC_NAMES
 
 PER_PAGE = 10
@@ -60,11 +67,24 @@ class StatisticRow(NamedTuple):
 
 
 class DisagreementCase(NamedTuple):
-    """A disagreement with its answer, passages and the expert ratings behind the label."""
+    """A disagreement with its question, answer and passages, and the values of judge and experts with their level
+    texts. ``experts`` holds a comment with each value."""
 
     disagreement: Disagreement
     answer: Answer
-    ratings: Sequence[Rating]
+    question: QuestionSpec
+    judge: str
+    active: str
+    experts: Sequence[tuple[str, str]]
+
+
+class Step(NamedTuple):
+    """A step of calibration. ``missing`` says what it waits for."""
+
+    anchor: str
+    title: str
+    done: bool
+    missing: str = ""
 
 
 class TrialResult(NamedTuple):
@@ -76,8 +96,9 @@ class TrialResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DraftInput:
-    """Input of the draft form, with the errors that kept it from being saved."""
+    """Input that was not saved: of the plain fields, or YAML with its errors."""
 
+    form: WordingForm | None = None
     text: str = ""
     note: str = ""
     errors: Sequence[str] = ()
@@ -98,12 +119,16 @@ class WorkbenchPage:
     filters: DisagreementFilter
     page: int
     leads: bool
+    opened: str = ""
     draft_input: DraftInput = EMPTY_DRAFT
     trial: TrialResult | None = None
     tests: Sequence[HoldoutTest] = ()
     searches: Sequence[Search] = ()
     history: Sequence[VersionRow] = ()
     measures: Sequence[ValidationMeasure] = ()
+    changes: Sequence[ClosenessChange] = ()
+    pending_runs: Sequence[Run] = ()
+    refusal: str = ""
     forecast: Sequence[HoldoutForecast] = ()
     proof: HoldoutTestResult | None = None
     proven_judges: Sequence[JudgeVersion] = ()
@@ -136,6 +161,68 @@ class WorkbenchPage:
     @property
     def is_draft(self) -> bool:
         return self.workbench.statuses.status_of(self.version) == "draft"
+
+    @property
+    def form(self) -> WordingForm:
+        return self.draft_input.form or WordingForm(self.version.rubric)
+
+    @property
+    def metric_names(self) -> set[str]:
+        return {metric.name for metric in self.metrics}
+
+    @property
+    def label_metrics(self) -> list[GoldMetric]:
+        """Labelled metrics of the rubric."""
+        return [metric for metric in self.gold.metrics if metric.metric in self.metric_names]
+
+    @property
+    def untestable(self) -> GoldMetric | None:
+        """Metric of the rubric that lacks the most labels for a hold-out test."""
+        metrics = [metric for metric in self.label_metrics if not metric.is_testable]
+        return max(metrics, key=lambda metric: (metric.lacks_answers, metric.lacks_groups), default=None)
+
+    @property
+    def unjudged(self) -> int:
+        """Number of open labels without a score of the version."""
+        scores = self.workbench.scores_by_version.get(self.version.pk, {})
+        return sum((item.answer_id, item.metric_id) not in scores for item in self.workbench.items)
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """The five steps, with what each waits for."""
+        accepted = self.proof is not None
+        no_draft = "" if accepted or not self.is_active else gettext("Save a draft first.")
+        not_judged = "" if self.has_verdicts else gettext("Not judged yet.")
+        barred = gettext("You opened the full figures.") if self.opened else ""
+        return [
+            Step("labels", gettext("Labels"), not self.untestable, shortage_text(self.untestable)),
+            Step("differ", gettext("Disagreements"), self.has_verdicts, not_judged),
+            Step("edit", gettext("Edit"), accepted or not self.is_active, barred),
+            Step("compare", gettext("Compare"), accepted or bool(self.changes), no_draft or not_judged),
+            Step("accept", gettext("Test and accept"), accepted, no_draft or self.refusal),
+        ]
+
+    @property
+    def current_step(self) -> Step | None:
+        """First step that is not done."""
+        return next((step for step in self.steps if not step.done), None)
+
+    @property
+    def test_blocked(self) -> str:
+        """Return why the button of the hold-out test is disabled; empty if it is not."""
+        test = self.latest_test
+        if test and not hasattr(test, "result") and not getattr(test, "waits_for", ""):
+            return gettext("Hold-out test running.")
+        return "" if self.proven_judges else self.steps[-1].missing
+
+    @property
+    def latest_test(self) -> HoldoutTest | None:
+        """Newest hold-out test of the version."""
+        return next((test for test in self.tests if test.candidate_id == self.version.pk), None)
+
+    @property
+    def is_pending(self) -> bool:
+        return is_pending(self.workbench, self.version)
 
     @property
     def difference(self) -> list[tuple[str, str]]:
@@ -173,6 +260,11 @@ class WorkbenchPage:
     def has_verdicts(self) -> bool:
         """Return whether the version has verdicts on validation."""
         return any(measure.n for measure in self.measures)
+
+    @property
+    def close_shares(self) -> list[tuple[ClosenessChange, str]]:
+        """Share of answers close to the experts before and after, with its title."""
+        return [(change, closeness_title(change)) for change in self.changes]
 
     @property
     def statistics(self) -> list[tuple[ValidationMeasure, list[StatisticRow]]]:
@@ -221,13 +313,15 @@ def workbench_page(
     families: Sequence[str],
     query: QueryDict,
     leads: bool,
+    opened: str = "",
     draft_input: DraftInput = EMPTY_DRAFT,
     trial: TrialResult | None = None,
 ) -> WorkbenchPage:
     """Build the page of a version and judge; ``query`` holds the disagreement filters."""
     filters, page = _parse_filters(query), parse_int(query.get("page", ""), 4) or 0
     rows = disagreements(workbench, version, filters)
-    proof = latest_proof(workbench.judge, version) if version.pk == workbench.active.pk else None
+    is_active = version.pk == workbench.active.pk
+    proof = latest_proof(workbench.judge, version) if is_active else None
     tests = HoldoutTest.objects.filter(
         lineage=workbench.gold_set.name, project=workbench.gold_set.project_id, candidate__family=workbench.family
     )
@@ -240,22 +334,66 @@ def workbench_page(
         filters=filters,
         page=page,
         leads=leads,
+        opened=opened,
         draft_input=draft_input,
         trial=trial,
         tests=list(_with_related(tests).order_by("-number")),
         searches=_searches(workbench),
         history=version_history(workbench),
         measures=measure_version(workbench, version, resamples=RESAMPLES),
-        forecast=()
-        if version.pk == workbench.active.pk
-        else forecast_holdout_test(workbench.gold_set, workbench.judge, version),
+        changes=() if is_active else closeness_changes(workbench, version),
+        pending_runs=pending_runs(workbench, version),
+        refusal=_test_refusal(workbench, version, Claim.NOT_WORSE if is_active else Claim.BETTER, leads),
+        forecast=() if is_active else forecast_holdout_test(workbench.gold_set, workbench.judge, version),
         proof=proof,
         proven_judges=[
             judge for judge in judges if leads and judge.name != workbench.judge.name and is_proven(judge, workbench)
         ],
         checks=summarize_checks(AnchorCheck.objects.filter(result=proof)) if proof else (),
         disagreements=rows,
-        cases=_load_cases(rows[page * PER_PAGE : (page + 1) * PER_PAGE]),
+        cases=_load_cases(rows[page * PER_PAGE : (page + 1) * PER_PAGE], version, workbench.active),
+    )
+
+
+def _test_refusal(workbench: Workbench, version: RubricVersion, claim: Claim, leads: bool) -> str:
+    """Return why the user cannot run a hold-out test of the version now; empty if nothing is against it."""
+    if not leads:
+        return gettext("A lead runs the hold-out test.")
+    try:
+        prepare_holdout_test(workbench.gold_set, workbench.judge, version, claim=claim)
+    except DomainError as refusal:
+        return explain_refusal(refusal)
+    return ""
+
+
+def shortage_text(metric: GoldMetric | None) -> str:
+    """Return what the hold-out test needs and what there is; empty without a metric."""
+    if metric is None:
+        return ""
+    return gettext(
+        "Needs %(needed)s rated answers in %(needed_groups)s groups; there are %(answers)s in %(groups)s."
+    ) % {
+        "needed": metric.needed_answers,
+        "needed_groups": metric.needed_groups,
+        "answers": metric.answers,
+        "groups": metric.groups,
+    }
+
+
+def closeness_title(change: ClosenessChange) -> str:
+    if not change.tolerance:
+        return gettext("Same as the experts")
+    if change.metric.read_scale().levels:
+        return gettext("Within one level of the experts")
+    return gettext("Within %(distance)s of the experts") % {"distance": numbers.format_number(change.tolerance)}
+
+
+def is_pending(workbench: Workbench, version: RubricVersion) -> bool:
+    """Return whether workers are judging by the version for this page. Two queries."""
+    tests = HoldoutTest.objects.filter(gold_set=workbench.gold_set, candidate=version, result=None)
+    return (
+        any(run.state != Run.State.PAUSED for run in pending_runs(workbench, version))
+        or tests.alias(waits_for=advance_holdout_test.problem()).filter(waits_for="").exists()
     )
 
 
@@ -291,15 +429,32 @@ def _parse_filters(query: QueryDict) -> DisagreementFilter:
     )
 
 
-def _load_cases(rows: Sequence[Disagreement]) -> list[DisagreementCase]:
-    """Load passages and ratings of a page of disagreements. Two queries."""
+def _load_cases(rows: Sequence[Disagreement], version: RubricVersion, active: RubricVersion) -> list[DisagreementCase]:
+    """Load passages and ratings of a page of disagreements. Three queries.
+
+    Values of experts have the level texts of the rubric they rated by, else of the active version."""
     answers = Answer.objects.filter(pk__in=[row.item.answer_id for row in rows])
     by_key = answers.select_related("question").prefetch_related("contexts").in_bulk()
     ratings = ratings_of_labels([row.item for row in rows])
-    return [
-        DisagreementCase(row, by_key[row.item.answer_id], ratings.get((row.item.answer_id, row.item.metric_id), ()))
-        for row in rows
-    ]
+    cases = []
+    for row in rows:
+        answer, metric = by_key[row.item.answer_id], row.item.metric
+        judge = _with_level_text(row.score.value, metric, version)
+        active_value = _with_level_text(row.active_score.value, metric, active) if row.active_score else ""
+        experts = [
+            (_with_level_text(rating.value, metric, rating.rubric_version or active), rating.comment)
+            for rating in ratings.get((row.item.answer_id, row.item.metric_id), ())
+        ]
+        cases.append(DisagreementCase(row, answer, answer.question.read(), judge, active_value, experts))
+    return cases
+
+
+def _with_level_text(value: float | None, metric: MetricDefinition, version: RubricVersion) -> str:
+    """Return a value with the text of its level; the value alone where the rubric has no such level."""
+    text = numbers.on_scale(value, metric.read_scale())
+    levels = [row.levels for row in version.rubric.metrics if row.name == metric.name]
+    level_text = next((level.text for row in levels for level in row if level.value == value), "")
+    return f"{text}: {level_text}" if level_text else text
 
 
 def trial_result(question: str, workbench: Workbench, results: dict[str, Result]) -> TrialResult:

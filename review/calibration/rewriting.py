@@ -57,7 +57,7 @@ def _disagreement_cases(workbench: Workbench, version: RubricVersion) -> list[di
     """Return the version's largest disagreements on examples, one for each answer, as shown to the model."""
     by_answer: dict[int, Disagreement] = {}
     for disagreement in disagreements(workbench, version, DisagreementFilter()):
-        if disagreement.item.split == Split.EXAMPLES and disagreement.version.pk == version.pk:
+        if disagreement.item.split == Split.EXAMPLES:
             by_answer.setdefault(disagreement.item.answer_id, disagreement)
     chosen = list(by_answer.values())[:MAX_CASES]
     comments = ratings_of_labels([disagreement.item for disagreement in chosen])

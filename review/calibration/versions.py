@@ -184,14 +184,7 @@ def _store_version(
     if not new_labels:
         raise DomainError("gold_no_labels")
     project, number = run.project, len(versions) + 1
-    parts = {item.group: (item.split, item.since) for item in existing_items}
-    with fixed_label_form(LabelForm.OPEN):
-        sealed = sealed_answers(run.project_id, run.answer_set_id)
-    new_splits = split_groups(_groups((item for item in new_labels if item.group not in parts), sealed), seed + number)
-    parts |= {group: (part, number) for group, part in new_splits.items()}
-    items = [_copy_item(item) for item in existing_items] + [
-        _gold_item(item, *parts[item.group]) for item in new_labels
-    ]
+    items = split_labels(run, new_labels, seed, number, existing_items)
     previous_hash = versions[-1].content_hash if versions else ""
     digest = set_hash(previous_hash, items)
     gold_set = GoldSet.objects.create(
@@ -204,6 +197,19 @@ def _store_version(
     _seal(project, {item.answer_id for item in items if item.split == Split.HOLD_OUT})
     audit.record(by, "gold.frozen", gold_set, hash=digest, version=number)
     return gold_set
+
+
+def split_labels(
+    run: Run, new_labels: Sequence[GoldLabel], seed: int, number: int = 1, existing_items: Sequence[GoldItem] = ()
+) -> list[GoldItem]:
+    """Return the unsaved items of version ``number``: copies of the existing ones, and the new labels with their
+    split."""
+    parts = {item.group: (item.split, item.since) for item in existing_items}
+    with fixed_label_form(LabelForm.OPEN):
+        sealed = sealed_answers(run.project_id, run.answer_set_id)
+    new_splits = split_groups(_groups((item for item in new_labels if item.group not in parts), sealed), seed + number)
+    parts |= {group: (part, number) for group, part in new_splits.items()}
+    return [_copy_item(item) for item in existing_items] + [_gold_item(item, *parts[item.group]) for item in new_labels]
 
 
 def _groups(labels: Iterable[GoldLabel], sealed: Collection[int]) -> dict[str, AnswerGroup]:

@@ -26,10 +26,19 @@ from evaluation.judging.rubric import parse_rubric
 from evaluation.messages.explanations import explain, explain_refusal, translate_parser_message
 from evaluation.models import JudgeVersion, RubricVersion, Run
 from review.calibration.anchors import latest_proof, request_check
+from review.calibration.forms import WordingForm
 from review.calibration.holdout_tests import request_holdout_test
 from review.calibration.openings import hold_out_openings, open_hold_outs
-from review.calibration.overview import labelled_families, overview
-from review.calibration.pages import EMPTY_DRAFT, DraftInput, TrialResult, trial_result, workbench_page
+from review.calibration.overview import labelled_families, overview, preview
+from review.calibration.pages import (
+    EMPTY_DRAFT,
+    DraftInput,
+    TrialResult,
+    is_pending,
+    shortage_text,
+    trial_result,
+    workbench_page,
+)
 from review.calibration.retirement import HoldoutResult, holdout_results, retire
 from review.calibration.search import MAX_ROUNDS, open_search, request_search
 from review.calibration.versions import freeze, grow, is_retired, secret_seed
@@ -52,23 +61,30 @@ def calibration_list(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     newest = {(row.project_id, row.name): row for row in GOLD_SETS.filter(project__in=projects).order_by("version")}
     gold_sets = [(row, overview(row)) for row in sorted(newest.values(), key=lambda row: -row.pk)]
+    runs = _rated_runs(request)
+    run = next((run for run in runs if str(run.pk) == request.GET.get("run")), runs[0] if runs else None)
+    labels = preview(run) if run else ()
+    metrics = [*labels, *(metric for _, gold in gold_sets for metric in gold.metrics)]
     context = {
         "gold_sets": gold_sets,
-        "titles": metric_titles(row.metric for _, gold in gold_sets for row in gold.metrics),
-        "runs": _rated_runs(request),
+        "titles": metric_titles(metric.metric for metric in metrics),
+        "runs": runs,
+        "run": run,
+        "labels": [(row, shortage_text(None if row.is_testable else row)) for row in labels],
     }
     return render(request, "review/calibration/calibration.html", context)
 
 
 def _rated_runs(request: HttpRequest, project_id: int = 0) -> list[Run]:
-    """Return the newest run of each rated answer set in projects the user leads."""
+    """Return the newest run of each rated answer set in projects the user leads, preferably over all questions."""
     rated = Rating.objects.filter(phase="initial", blind=True).values("answer__answer_set")
     rows = access.visible(
         Run.objects.select_related("answer_set__question_set", Run.NAME_RELATION), request.user, Action.MANAGE_REVIEW
     )
     rows = rows.filter(answer_set__in=rated, **({"project": project_id} if project_id else {}))
     newest: dict[int, Run] = {}
-    for run in rows.order_by("-pk"):
+    # Runs of the workbench cover only some questions of an answer set.
+    for run in sorted(rows.order_by("-pk"), key=lambda run: bool(run.config.get("question_ids"))):
         newest.setdefault(run.answer_set_id, run)
     return list(newest.values())[:MAX_RUN_CHOICES]
 
@@ -212,6 +228,8 @@ def _render_workbench(
         gold_context = {"gold_set": gold_set, "gold": gold, "judges": _rubric_judges(gold_set)}
         gold_context |= {"titles": metric_titles(metric.metric for metric in gold.metrics)}
         return render(request, "review/calibration/workbench_none.html", context | gold_context)
+    if "HX-Request" in request.headers and is_pending(workbench, version):
+        return HttpResponse(status=204)
     page = workbench_page(
         workbench,
         version,
@@ -219,6 +237,7 @@ def _render_workbench(
         families=families,
         query=query,
         leads=leads,
+        opened=opened_lineage(gold_set.project_id, workbench.family, signed_in_user(request)),
         draft_input=draft_input,
         trial=trial,
     )
@@ -229,8 +248,7 @@ def _render_workbench(
         context
         | {
             "page": page,
-            "titles": metric_titles(metric.metric for metric in page.gold.metrics),
-            "opened": opened_lineage(gold_set.project_id, workbench.family, signed_in_user(request)),
+            "titles": metric_titles((*(metric.metric for metric in page.gold.metrics), *page.version.rubric.names)),
         },
         status=status,
     )
@@ -265,31 +283,33 @@ def _workbench_action(action: Action) -> Callable[[Callable[..., HttpResponse | 
     return decorate
 
 
-def _redirect_to_workbench(workbench: Workbench, version: RubricVersion) -> HttpResponse:
+def _redirect_to_workbench(workbench: Workbench, version: RubricVersion, anchor: str = "") -> HttpResponse:
     query = f"judge={workbench.judge.pk}&family={workbench.family}&rubric={version.pk}"
-    return redirect(f"{reverse('calibration', args=[workbench.gold_set.pk])}?{query}")
+    return redirect(f"{reverse('calibration', args=[workbench.gold_set.pk])}?{query}{anchor}")
 
 
 @_workbench_action(Action.EVALUATE)
 def calibration_draft(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
-    """Save the text as a draft."""
-    text, note = request.POST.get("text", ""), request.POST.get("note", "")
+    """Save the plain fields, or a text in YAML, as a draft."""
+    text, note = request.POST.get("text"), request.POST.get("note", "")
     project, errors = workbench.gold_set.project, list[str]()
+    form = WordingForm(version.rubric, request.POST) if text is None else None
     try:
-        rubric = parse_rubric(text)
-        if (rubric.family, rubric.language) != (workbench.family, workbench.scope.language):
-            raise DomainError("rubric_other_family", family=workbench.family, language=workbench.scope.language)
-        saved_draft = draft(project, rubric, by=signed_in_user(request), note=note)
-        return _redirect_to_workbench(workbench, saved_draft)
+        if form is None or form.is_valid():
+            rubric = form.rubric() if form else parse_rubric(text or "")
+            if (rubric.family, rubric.language) != (workbench.family, workbench.scope.language):
+                raise DomainError("rubric_other_family", family=workbench.family, language=workbench.scope.language)
+            saved_draft = draft(project, rubric, by=signed_in_user(request), note=note)
+            messages.success(request, gettext("Saved as %(version)s.") % {"version": saved_draft})
+            return _redirect_to_workbench(workbench, saved_draft, "#compare")
     except InvalidFile as refusal:
         errors = [explain(problem) for problem in refusal.problems]
     except UnknownName as unknown:
         errors = [translate_parser_message(str(unknown))]
     except DomainError as refusal:
         errors = [explain_refusal(refusal)]
-    return _render_workbench(
-        request, workbench.gold_set, request.POST, draft_input=DraftInput(text, note, errors), status=400
-    )
+    draft_input = DraftInput(form, text or "", note, errors)
+    return _render_workbench(request, workbench.gold_set, request.POST, draft_input=draft_input, status=400)
 
 
 @_workbench_action(Action.EVALUATE)
@@ -309,14 +329,15 @@ def calibration_run(request: HttpRequest, workbench: Workbench, version: RubricV
     runs = start_validation_runs(workbench, version, by=signed_in_user(request))
     message = gettext("Examples and validation are being judged: %(runs)s.")
     messages.success(request, message % {"runs": ", ".join(f"#{run.pk}" for run in runs)})
-    return None
+    is_active = version.pk == workbench.active.pk
+    return _redirect_to_workbench(workbench, version, "#differ" if is_active else "#compare")
 
 
 @_workbench_action(Action.EVALUATE)
 def calibration_offer(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
     """Propose the draft as a candidate."""
     propose(version, workbench.judge, by=signed_in_user(request))
-    messages.success(request, gettext("It is a candidate now. A lead may take a look."))
+    messages.success(request, gettext("Submitted. A lead can now run the hold-out test."))
     return None
 
 
@@ -373,5 +394,6 @@ def calibration_look(request: HttpRequest, workbench: Workbench, version: Rubric
         claim=claim,
         reference_judge=reference_judge,
     )
-    messages.success(request, gettext("%(look)s is under way; it answers with one word.") % {"look": test})
-    return None
+    message = gettext("Hold-out test running: %(test)s. The result will be “accepted” or “not accepted”.")
+    messages.success(request, message % {"test": test})
+    return _redirect_to_workbench(workbench, version, "#accept")

@@ -16,6 +16,7 @@ from django.db.models import Avg, Count, Q, Sum
 from evaluation.accounts.access import lock_project
 from evaluation.core.errors import DomainError
 from evaluation.core.samples import Result
+from evaluation.core.scales import Scale
 from evaluation.criteria.rubrics import RubricScope, VersionStatuses, rubric_scope, usable_rubrics, version_statuses
 from evaluation.judges.shipped import profile_row
 from evaluation.judging.catalogue import family_named
@@ -29,6 +30,7 @@ from evaluation.models import (
     Reply,
     RubricVersion,
     Run,
+    RunJudge,
     Score,
     User,
     VersionStatus,
@@ -42,9 +44,11 @@ from review.statistics.acceptance import mean_difference, squared_losses
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.pair import ConstantGuess, PairAgreement, best_constant_guess, compare
-from review.statistics.agreement.statistic import factorize
+from review.statistics.agreement.statistic import factorize, rounded_half_up
 from review.statistics.gold_split import Split
 
+# Share of a continuous scale up to which two values are close.
+CLOSE_SHARE = 0.1
 # Primary keys of an answer and a metric.
 AnswerMetricKey = tuple[int, int]
 
@@ -168,6 +172,65 @@ def _measure_metric(
 
 
 @dataclass(frozen=True, slots=True)
+class ClosenessChange:
+    """Weighted share of validation answers on which the judge is close to the experts, by the active version
+    (``before``) and by another one (``after``).
+
+    It covers the ``n`` of ``total`` labels that both versions judged. ``low`` and ``high`` bound the 95% interval of
+    the change (t over groups); they are ``None`` if nothing varies. ``tolerance`` is the largest distance that is
+    close: 1 on levels, 0 on yes/no, a tenth of a continuous scale."""
+
+    metric: MetricDefinition
+    tolerance: float
+    n: int
+    total: int
+    before: float
+    after: float
+    low: float | None
+    high: float | None
+
+    @property
+    def low_points(self) -> float | None:
+        return None if self.low is None else 100 * self.low
+
+    @property
+    def high_points(self) -> float | None:
+        return None if self.high is None else 100 * self.high
+
+
+def closeness_changes(workbench: Workbench, version: RubricVersion) -> list[ClosenessChange]:
+    """Compare a version with the active one on validation, for each metric that both judged."""
+    changes = []
+    for metric in workbench.metrics.values():
+        scale, items = metric.read_scale(), workbench.validation_items(metric.pk)
+        tolerance = CLOSE_SHARE * scale.width if not scale.levels else 1.0 if scale.width > 1 else 0.0
+        judged_items, hits = list[GoldItem](), list[list[bool]]()
+        for item in items:
+            key = item.answer_id, item.metric_id
+            scores = [workbench.scores_by_version.get(row.pk, {}).get(key) for row in (workbench.active, version)]
+            values = [score.value for score in scores if score is not None and score.value is not None]
+            if len(values) == len(scores):
+                judged_items.append(item)
+                hits.append([_is_close(value, item.label, scale, tolerance) for value in values])
+        if not hits:
+            continue
+        was_close, is_close = np.array(hits, dtype=np.float64).T
+        weights = np.array([item.weight for item in judged_items])
+        groups = factorize(item.group for item in judged_items)
+        low, high = mean_difference(is_close - was_close, weights, groups).interval
+        before, after = (float(np.average(column, weights=weights)) for column in (was_close, is_close))
+        changes.append(ClosenessChange(metric, tolerance, len(hits), len(items), before, after, low, high))
+    return changes
+
+
+def _is_close(score: float, label: float, scale: Scale, tolerance: float) -> bool:
+    """Compare on the scale's levels, like the statistic ``within_one``."""
+    if scale.levels:
+        score, label = rounded_half_up(score), rounded_half_up(label)
+    return abs(score - label) <= tolerance + 1e-9
+
+
+@dataclass(frozen=True, slots=True)
 class CallCosts:
     """Costs of a version's calls.
 
@@ -242,12 +305,10 @@ class DisagreementFilter:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A label and the score of ``version``: the selected version, or the active one if the selected one has no
-    score."""
+    """A label, the score of the selected version, and that of the active one."""
 
     item: GoldItem
     score: Score
-    version: RubricVersion
     active_score: Score | None
 
     @property
@@ -257,20 +318,19 @@ class Disagreement:
 
 
 def disagreements(workbench: Workbench, version: RubricVersion, filters: DisagreementFilter) -> list[Disagreement]:
-    """Return the labels that differ from the judge's score, largest distance first.
+    """Return the labels that differ from the version's score, largest distance first.
 
-    Answers that a version shows as graded examples are left out for that version."""
+    Answers that the version shows as graded examples are left out."""
     scores, active_scores = (
         workbench.scores_by_version.get(judged_version.pk, {}) for judged_version in (version, workbench.active)
     )
     rows = []
     for item in workbench.items:
         key = item.answer_id, item.metric_id
-        judged_by = version if key in scores else workbench.active
-        score = scores.get(key) or active_scores.get(key)
-        if score is None or score.value is None or shows_graded_example(judged_by.rubric, item.answer):
+        score = scores.get(key)
+        if score is None or score.value is None or shows_graded_example(version.rubric, item.answer):
             continue
-        disagreement = Disagreement(item, score, judged_by, active_scores.get(key))
+        disagreement = Disagreement(item, score, active_scores.get(key))
         if _matches(disagreement, filters):
             rows.append(disagreement)
     return sorted(rows, key=lambda row: (-abs(row.distance), row.item.pk))
@@ -295,7 +355,7 @@ def ratings_of_labels(items: Collection[GoldItem]) -> dict[AnswerMetricKey, list
     """Return the ratings behind the labels, by answer and metric. One query."""
     keys = [pk for item in items for pk, _ in item.ratings]
     ratings: dict[AnswerMetricKey, list[Rating]] = {}
-    for row in Rating.objects.filter(pk__in=keys).order_by("pk"):
+    for row in Rating.objects.filter(pk__in=keys).select_related("rubric_version").order_by("pk"):
         ratings.setdefault((row.answer_id, row.metric_id), []).append(row)
     return ratings
 
@@ -331,6 +391,13 @@ def start_validation_runs(workbench: Workbench, version: RubricVersion, *, by: U
     return [
         start_run(workbench, answer_set, workbench.items, versions, by) for answer_set in answer_sets(workbench.items)
     ]
+
+
+def pending_runs(workbench: Workbench, version: RubricVersion) -> list[Run]:
+    """Return the unfinished runs in which the judge judges by the version, oldest first. One query."""
+    states = [Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED]
+    judges = RunJudge.objects.filter(judge_version=workbench.judge, rubric_version=version)
+    return list(Run.objects.filter(pk__in=judges.values("run"), state__in=states).order_by("pk"))
 
 
 def answer_sets(items: Iterable[GoldItem]) -> list[AnswerSet]:

@@ -2,11 +2,11 @@
 // the text of the draft, Escape leaves it. Ignored while typing, while composing and with modifiers.
 (() => {
   "use strict";
-  const all = [...document.querySelectorAll(".difference")];
-  const editor = document.getElementById("text");
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || event.keyCode === 229 || event.ctrlKey || event.altKey || event.metaKey) return;
     if (event.target.matches("textarea, input, select")) { if (event.code === "Escape") event.target.blur(); return; }
+    const all = [...document.querySelectorAll(".difference")];
+    const editor = document.getElementById("id_instruction");
     if (event.code === "KeyE" && editor) { event.preventDefault(); editor.focus(); return; }
     const step = { KeyJ: 1, KeyK: -1 }[event.code];
     if (!step || !all.length) return;

@@ -103,6 +103,7 @@ def pages_of_a_lead() -> list[str]:
         f"{reverse('run-compare')}?{comparison_query}",
         f"{reverse('run-compare-answers')}?{comparison_query}&question={answer.question.external_id}",
         f"{reverse('answer', args=[answer.pk])}?run={run.pk}",
+        f"{reverse('answer-calls', args=[answer.pk])}?run={run.pk}",
         reverse("judge-list"),
         *(reverse("judge", args=[judge.pk]) for judge in JudgeVersion.objects.order_by("pk")[:1]),
         reverse("calibration-list"),

@@ -113,9 +113,11 @@ class Command(SiteCommand):
         self.stdout.write(f"{summary.name}@{summary.version} {summary.content_hash[:12]}")
         print_table(self, ["metric", *map(str, Split), "an expert's loss"], _metric_rows(summary))
         for metric in summary.metrics:
-            if metric.lacks_groups or metric.lacks_answers:
-                shortfall = f"{metric.lacks_groups} groups, {metric.lacks_answers} answers"
-                self.stdout.write(f"{metric.metric}: no look yet, the hold-out lacks {shortfall}")
+            if not metric.is_testable:
+                needed = f"{metric.needed_answers} rated answers in {metric.needed_groups} groups"
+                self.stdout.write(
+                    f"{metric.metric}: a hold-out test needs {needed}; there are {metric.answers} in {metric.groups}"
+                )
         self.stdout.write(f"{summary.looks} looks taken, {summary.left:.4f} of 0.05 left")
         for row in openings:
             barred = f"; may not draft or propose {', '.join(row.families)}" if row.ended_at is None else ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -28,3 +30,13 @@ def test_interrupted_write_keeps_the_old_file_and_no_temporary_file(tmp_path: Pa
         write_atomically(tmp_path / "report.csv", failing_chunks())
     assert (tmp_path / "report.csv").read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["report.csv"]
+
+
+def test_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as pool:
+        content = pool.submit(pipe.read_bytes)
+        write_atomically(pipe, [b"a,", b"b\n"])
+        assert content.result(timeout=10) == b"a,b\n"
+    assert pipe.is_fifo()

@@ -14,15 +14,18 @@ from hypothesis import strategies as st
 
 from evaluation.core.errors import DomainError, UnknownName
 from evaluation.core.roles import Role
-from evaluation.models import HoldOutOpening, SealedAnswer
-from review.calibration.overview import find_gold_set, overview
+from evaluation.criteria.rubrics import draft
+from evaluation.models import Endpoint, HoldOutOpening, SealedAnswer
+from review.calibration.holdout_rules import prepare_holdout_test
+from review.calibration.overview import find_gold_set, overview, preview
 from review.calibration.versions import collect_labels, find_changes, freeze, grow
-from review.models import GoldItem, GoldSet, Rating, ReviewQueue
+from review.models import GoldItem, GoldSet, HoldoutTest, Rating, ReviewQueue
+from review.statistics.acceptance import Claim
 from review.statistics.gold_split import SPLIT_SHARES, AnswerGroup, Split, split_groups
 from tests.evaluation.rest.clients import Caller
-from tests.factories import make_answer_set, make_project, make_user
+from tests.factories import make_answer_set, make_judge, make_project, make_user
 from tests.review.builders import answer_rows, imported_rating, metric, run_over
-from tests.review.calibration.labelled import rate_by_two_experts, rated_run
+from tests.review.calibration.labelled import rate_by_two_experts, rated_run, rubric_with_instruction
 from tests.review.sampled import rate_half
 
 
@@ -93,6 +96,30 @@ def test_frozen_gold_set_is_split_sealed_and_shown_without_holdout() -> None:
     assert metric_overview.expert_loss == pytest.approx(differing_pairs / 200)
 
 
+@pytest.mark.parametrize("count", [1, 40, 160, 199, 200, 203])
+@pytest.mark.django_db
+def test_needs_before_freezing_are_those_of_the_holdout_test(count: int) -> None:
+    run = rated_run(count)
+    (before,) = preview(run)
+    gold = freeze(run, "gold", by=None)
+    (after,) = overview(gold).metrics
+    names = ("answers", "groups", "needed_answers", "needed_groups", "is_testable")
+    assert [getattr(before, name) for name in names] == [getattr(after, name) for name in names]
+    assert (before.answers, before.groups) == (count, count)
+    assert GoldSet.objects.count() == 1
+    endpoint = Endpoint.objects.create(name="local", base_url="http://127.0.0.1:9/v1")
+    judge = make_judge(run.project, "judge", endpoint=endpoint)
+    version = draft(run.project, rubric_with_instruction("x"), by=None)
+    if before.is_testable:
+        assert (before.needed_answers, before.needed_groups) == (200, 60)
+        assert prepare_holdout_test(gold, judge, version, claim=Claim.BETTER).pk is None
+    else:
+        assert before.needed_answers > before.answers or before.needed_groups > before.groups
+        with pytest.raises(DomainError, match=r"hold_out_too_small|gold_other_metrics"):
+            prepare_holdout_test(gold, judge, version, claim=Claim.BETTER)
+    assert not HoldoutTest.objects.exists()
+
+
 @pytest.mark.django_db
 def test_growing_keeps_splits_and_adds_new_groups_to_each() -> None:
     run = rated_run(100)
@@ -158,7 +185,7 @@ def test_commands_create_show_grow_and_export_gold_sets(tmp_path: Path) -> None:
     assert lines[0].startswith("gold@1 ")
     assert lines[1].startswith("correctness\t12 (12 groups, 0 seen)\t18 (18 groups, 0 seen)\t30 (30 groups, 0 seen)\t")
     assert lines[2:] == [
-        "correctness: no look yet, the hold-out lacks 0 groups, 70 answers",
+        "correctness: a hold-out test needs 200 rated answers in 60 groups; there are 60 in 60",
         "0 looks taken, 0.0500 of 0.05 left",
     ]
     assert json.loads(run_command("show", "gold", "--format", "json"))["looks"] == 0

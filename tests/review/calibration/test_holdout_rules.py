@@ -181,7 +181,7 @@ def test_too_small_holdout_reports_what_is_missing(monkeypatch: pytest.MonkeyPat
     small_setup = CalibrationSetup(40)
     with pytest.raises(DomainError, match="hold_out_too_small") as error_info:
         small_setup.test_version(small_setup.create_draft("SKILLED"))
-    assert error_info.value.params == {"groups": 10, "answers": 80}
+    assert error_info.value.params == {"needed": 100, "needed_groups": 30, "answers": 20, "groups": 20}
 
 
 def test_changed_holdout_rating_refuses_further_tests(place: CalibrationSetup) -> None:

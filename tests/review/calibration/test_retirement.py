@@ -88,10 +88,10 @@ def test_command_page_and_rest_retire_a_gold_set_and_show_results(place: Calibra
     browser = Client()
     browser.force_login(make_user(Role.LEAD, place.run.project))
     page = reverse("calibration", args=[place.gold.pk])
-    assert "What looks saw" not in browser.get(page).content.decode()
+    assert "Results of the hold-out tests" not in browser.get(page).content.decode()
     browser.post(reverse("calibration-retire", args=[place.gold.pk]), {"reason": "A larger one is there."})
-    assert "What looks saw" in browser.get(page).content.decode()
-    assert "Take a look" not in browser.get(page).content.decode()
+    assert "Results of the hold-out tests" in browser.get(page).content.decode()
+    assert "Run hold-out test" not in browser.get(page).content.decode()
     assert lead.post(f"{path}/retire/", {"reason": "r"}).status_code == 409
     assert lead.get(f"{path}/").json()["retired"] is True
     (holdout_result,) = lead.get(f"{path}/hold-out/").json()

@@ -104,7 +104,7 @@ def test_lead_goes_from_a_disagreement_to_a_licensed_run(run: Run, judge: JudgeV
     holdout_test = HoldoutTest.objects.get()
     if not hasattr(holdout_test, "result"):  # no worker runs here
         work_on_job(advance_holdout_test, holdout_test.pk)
-    assert "<b>accepted</b>" in compact(lead.get(url, form).content.decode())
+    assert '<span class="big">accepted</span>' in compact(lead.get(url, form).content.decode())
     (approval,) = [approval for approval in run_approvals(_new_run(run, judge)) if approval.metric == "correctness"]
     assert (approval.state, approval.answers) == ("licensed", 120)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -12,20 +13,22 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.judging.draft_checks import rubric_yaml
 from evaluation.models import RubricVersion, Run, VersionStatus
+from evaluation.storage import append_only
 from evaluation.worker.lifecycle import planned_units
 from review.calibration import holdout_tests, judge_budget, workbench
 from review.calibration.workbench import (
     DisagreementFilter,
+    closeness_changes,
     disagreements,
     load_workbench,
     measure_version,
     version_history,
 )
-from review.models import Exposure, GoldItem, GoldSet, HoldoutTest, Search, SearchResult
+from review.models import Exposure, GoldItem, GoldSet, HoldoutTest, Rating, Search, SearchResult
 from tests.factories import make_user
 from tests.jobs import record_wakeups, work_on_job
 from tests.pages.markup import compact
-from tests.review.builders import metric, run_over, score
+from tests.review.builders import imported_rating, metric, run_over, score
 from tests.review.calibration.labelled import FAMILY, rubric_with_instruction
 from tests.review.calibration.place import CalibrationSetup
 
@@ -35,6 +38,7 @@ pytestmark = pytest.mark.django_db
 def score_open_answers(place: CalibrationSetup, version: RubricVersion, offset_of: Any) -> None:
     """Score every open answer with its label plus ``offset_of(number)``."""
     row, run = metric("correctness"), run_over(place.run.answer_set, judged=False)
+    run.judges.create(judge_version=place.judge, rubric_version=version, primary=True)
     for number, item in enumerate(place.gold.items.exclude(split="hold_out").select_related("answer")):
         value = max(1.0, min(5.0, item.label + offset_of(number)))
         fields = {"judge_version": place.judge, "rubric_version": version, "reason": f"because {number}"}
@@ -95,12 +99,56 @@ def test_disagreements_are_filtered_by_direction_size_and_category(place: Calibr
     assert disagreements(workbench, version, DisagreementFilter(metric=10**6)) == []
 
 
-def test_draft_without_verdicts_shows_disagreements_of_the_active_version(place: CalibrationSetup) -> None:
+def test_draft_without_verdicts_is_not_judged_yet(place: CalibrationSetup) -> None:
     score_open_answers(place, place.statuses.active, lambda number: 2.0)
+    version, lead = place.create_draft("new"), client_of(place, Role.LEAD)
+    assert disagreements(load_workbench(place.gold, place.judge, FAMILY), version, DisagreementFilter()) == []
+    url = reverse("calibration", args=[place.gold.pk])
+    page = compact(lead.get(url, page_params(place, version)).content.decode())
+    assert f"{version} has not judged these answers yet." in page
+    assert f"Disagreements of {place.statuses.active}" in page
+    assert "because" not in page
+
+
+def test_disagreement_shows_what_is_needed_to_judge_it(place: CalibrationSetup) -> None:
     version = place.create_draft("new")
-    rows = disagreements(load_workbench(place.gold, place.judge, FAMILY), version, DisagreementFilter())
-    assert rows
-    assert {row.version for row in rows} == {place.statuses.active}
+    item = place.gold.items.filter(split="validation", label=3.5).select_related("answer__question")[0]
+    imported_rating(item.answer, metric("correctness"), "later", 2, comment="Not part of the gold set")
+    with append_only.suspended():
+        Rating.objects.filter(pk=item.ratings[0][0]).update(comment="The date is wrong")
+    columns = {"judge_version": place.judge, "rubric_version": version, "reason": "All dates agree"}
+    score(place.run, item.answer, metric("correctness"), 5, **columns)
+    lead = client_of(place, Role.LEAD)
+    reply = lead.get(reverse("calibration", args=[place.gold.pk]), page_params(place, version))
+    page = compact(html.unescape(reply.content.decode()))
+    question = item.answer.question.read()
+    levels = {level.value: level.text for level in version.rubric.metric("correctness").levels}
+    for text in (
+        *(question.text, *question.references, item.answer.text, "The date is wrong", "All dates agree"),
+        *(f"<b>{value}: {levels[value]}</b>" for value in (3, 4, 5)),
+        *(" / ".join(alternatives) for alternatives in question.keywords),
+        *(context.text for context in item.answer.contexts.all()),
+    ):
+        assert text in page, text
+    assert "Not part of the gold set" not in page
+
+
+def test_closeness_is_the_agreement_of_both_versions_on_the_same_answers(place: CalibrationSetup) -> None:
+    version = place.create_draft("new")
+    score_open_answers(place, place.statuses.active, lambda number: (0.0, 2.0)[number % 2])
+    score_open_answers(place, version, lambda number: (1.0, 3.0, 0.0)[number % 3])
+    workbench = load_workbench(place.gold, place.judge, FAMILY)
+    (change,) = closeness_changes(workbench, version)
+    shares = [
+        measure_version(workbench, row)[0].agreement.statistics["within_one"].value
+        for row in (workbench.active, version)
+    ]
+    assert [change.before, change.after] == [pytest.approx(share) for share in shares]
+    assert (change.tolerance, change.n, change.total) == (1.0, 72, 72)
+    assert change.low is not None
+    assert change.high is not None
+    assert change.low < change.after - change.before < change.high
+    assert closeness_changes(workbench, place.create_draft("unjudged")) == []
 
 
 def test_page_shows_no_holdout_text_and_records_no_exposure(place: CalibrationSetup) -> None:
@@ -174,19 +222,19 @@ def test_evaluator_drafts_and_lead_tests_in_the_browser(
         reverse("calibration-draft", args=[place.gold.pk]), page_params(place, active, text=text, note="why")
     )
     version = RubricVersion.objects.get(note="why")
-    assert posted.headers["Location"].endswith(f"rubric={version.pk}")
+    assert posted.headers["Location"].endswith(f"rubric={version.pk}#compare")
     evaluator.post(reverse("calibration-propose", args=[place.gold.pk]), page_params(place, version))
     assert place.statuses.status_of(version) == VersionStatus.CANDIDATE
     test_url = reverse("calibration-holdout-test", args=[place.gold.pk])
     assert evaluator.post(test_url, page_params(place, version)).status_code == 403
-    assert b"Take a look</button>" not in evaluator.get(url).content
-    assert b"Take a look</button>" in lead.get(url).content
+    assert b"Run hold-out test" not in evaluator.get(url).content
+    assert b"Run hold-out test" in lead.get(url).content
     lead.post(test_url, page_params(place, version))
-    assert b"under way" in lead.get(url, page_params(place, version)).content
+    assert b"Hold-out test running" in lead.get(url, page_params(place, version)).content
     work_on_job(holdout_tests.advance_holdout_test, enqueued[0])
     assert HoldoutTest.objects.get().result.outcome == "accepted"
     page = compact(lead.get(url, page_params(place, version)).content.decode())
-    assert "<b>accepted</b>" in page
+    assert '<span class="big">accepted</span>' in page
     lead.post(test_url, page_params(place, version))  # in force already: refused in words
     assert b"works by" in lead.get(url, page_params(place, version)).content
 
