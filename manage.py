@@ -1,10 +1,7 @@
 #!/usr/bin/env python
-"""Django's command line for Concord."""
+"""Command line of a checkout; the installed command ``concord`` calls the same function."""
 
-import os
-
-from evaluation.management.command_line import run_command
+from evaluation.installed import main
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    run_command()
+    main()

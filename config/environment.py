@@ -2,6 +2,10 @@
 
 import os
 import secrets
+import shlex
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -125,6 +129,8 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
 
 #: Prefix of variables that hold keys of endpoints; the back office names them.
 KEY_PREFIX = "CONCORD_KEY_"
+# Largest numbers of settings by the end of their names.
+LARGEST_NUMBERS = {"PORT": 65_535, "_DAYS": 36_500, "_HOURS": 876_000, "_PROCESSES": 1_000, "_WORKERS": 1_000}
 # Connection time-out of PostgreSQL, in seconds.
 CONNECT_SECONDS = 5
 
@@ -135,13 +141,13 @@ environ.Env.read_env(HOME_DIR / ".env")
 def read(name: str) -> Any:
     """Read a known setting with its type.
 
-    :raises ImproperlyConfigured: if the value does not have the type; names the setting."""
+    :raises ImproperlyConfigured: for a value of another type and a number out of range; names the setting."""
     kind, default, _ = KNOWN[name]
     try:
         if kind is bool:
             return env.bool(name, default)
         if kind is int:
-            return env.int(name, default)
+            return _in_range(name, env.int(name, default))
         if kind is list:
             return env.list(name, default=default)
         if kind is dict:
@@ -149,6 +155,16 @@ def read(name: str) -> Any:
         return env.str(name, default)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be of type {kind.__name__}: {error}") from error
+
+
+def _in_range(name: str, number: int) -> int:
+    """Check that a number is not negative, and that an age is at most a century.
+
+    :raises ValueError: for other numbers."""
+    limit = next((limit for ending, limit in LARGEST_NUMBERS.items() if name.endswith(ending)), 2**48)
+    if not 0 <= number <= limit:
+        raise ValueError(f"{number} is not between 0 and {limit}")
+    return number
 
 
 def parse_text_mapping(name: str, mapping: Any) -> dict[str, str]:
@@ -170,16 +186,36 @@ def read_networks(name: str) -> list[IPv4Network | IPv6Network]:
         raise ImproperlyConfigured(f"{name} must be addresses or networks such as 10.0.0.0/8: {error}") from error
 
 
+@contextmanager
+def _invalid_as(sentence: str) -> Iterator[None]:
+    """Turn errors and warnings about a value, which may hold a password, into a sentence.
+
+    :raises ImproperlyConfigured: with that sentence."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            yield
+    except (ImproperlyConfigured, KeyError, ValueError, UserWarning) as error:
+        raise ImproperlyConfigured(sentence) from error
+
+
+def command_settings(name: str) -> dict[str, list[str]]:
+    """Read a setting as command lines by name, split as a shell does.
+
+    :raises ImproperlyConfigured: for a quotation that does not end; names the setting."""
+    lines = read(name)
+    with _invalid_as(f"{name} has a command line with a quotation that does not end"):
+        return {program: shlex.split(line) for program, line in lines.items()}
+
+
 def mail_settings(url: str) -> dict[str, Any]:
     """Build Django's mail settings from a URL; empty without one.
 
     :raises ImproperlyConfigured: for a URL that names no mail server."""
     if not url:
         return {}
-    try:
+    with _invalid_as("EMAIL_URL must look like smtp+tls://user:password@host:587"):
         return dict(env.email_url_config(url))
-    except (KeyError, ValueError) as error:
-        raise ImproperlyConfigured("EMAIL_URL must look like smtp+tls://user:password@host:587") from error
 
 
 def oidc_settings(*, debug: bool) -> dict[str, Any]:
@@ -262,11 +298,10 @@ def database_settings(var: Path) -> dict[str, Any]:
 
     :raises ImproperlyConfigured: for a URL of any other database."""
     url: str = read("DATABASE_URL")
-    config: dict[str, Any] = (
-        dict(env.db_url_config(url))
-        if url
-        else {"ENGINE": "django.db.backends.sqlite3", "NAME": str(var / "concord.sqlite3")}
-    )
+    config: dict[str, Any] = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(var / "concord.sqlite3")}
+    if url:
+        with _invalid_as("DATABASE_URL must look like postgres://user:password@host:5432/name or sqlite:////path"):
+            config = dict(env.db_url_config(url))
     if config["ENGINE"].endswith("sqlite3"):
         config["ENGINE"] = "config.sqlite3"
         config["OPTIONS"] = {

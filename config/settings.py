@@ -1,6 +1,5 @@
 """Django settings; every value that differs between installations comes from ``config/environment.py``."""
 
-import shlex
 import socket
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from config.environment import (
     BASE_DIR,
     HOME_DIR,
+    command_settings,
     database_settings,
     mail_settings,
     oidc_settings,
@@ -263,7 +263,7 @@ CONCORD_DISPATCHER: str = read("CONCORD_DISPATCHER")
 CONCORD_PRICES: str = read("CONCORD_PRICES")
 CONCORD_JUDGE_ORIGINS: list[str] = read("CONCORD_JUDGE_ORIGINS")
 CONCORD_SYSTEM_ORIGINS: list[str] = read("CONCORD_SYSTEM_ORIGINS")
-CONCORD_SYSTEM_COMMANDS = {name: shlex.split(line) for name, line in read("CONCORD_SYSTEM_COMMANDS").items()}
+CONCORD_SYSTEM_COMMANDS = command_settings("CONCORD_SYSTEM_COMMANDS")
 CONCORD_SYSTEM_CALLABLES: dict[str, str] = read("CONCORD_SYSTEM_CALLABLES")
 CONCORD_REPLY_RETENTION_DAYS: int = read("CONCORD_REPLY_RETENTION_DAYS")
 CONCORD_DRIFT_CHECK_DAYS: int = read("CONCORD_DRIFT_CHECK_DAYS")
@@ -305,6 +305,7 @@ LOGGING = {
         "plain": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
         "json": {"()": "config.logs.JsonLines"},
     },
+    "filters": {"known_errors": {"()": "config.logs.KnownErrors"}},
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": "json" if read("CONCORD_JSON_LOGS") else "plain"}
     },
@@ -313,6 +314,6 @@ LOGGING = {
         "concord": {"level": "INFO"},
         # Django's own console handler would repeat every line.
         "django": {"handlers": []},
-        "django-q": {"level": "WARNING"},
+        "django-q": {"level": "WARNING", "filters": ["known_errors"]},
     },
 }

@@ -10,8 +10,10 @@ import pytest
 from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from evaluation.extensions import is_installed
 from tests.access_rules import API, PAGES
 from tests.installed import merged
 from tests.pages.world import PEOPLE, World, make_world
@@ -181,3 +183,29 @@ def test_routes_reject_other_http_methods() -> None:
             url = address(world, name, str(route.pattern))
             response = client.get(url) if method == "GET" else client.post(url)
             assert response.status_code == 405, (method, name)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("cookie", ["x" * 32, "y" * 32], ids=["right token", "wrong token"])
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        (MULTIPART_CONTENT, encode_multipart(BOUNDARY, {"csrfmiddlewaretoken": "x" * 32})),
+        ("application/x-www-form-urlencoded", b"csrfmiddlewaretoken=" + b"x" * 32),
+    ],
+    ids=["multipart", "urlencoded"],
+)
+def test_rest_answers_forms_of_a_session_without_an_error(content_type: str, body: bytes, cookie: str) -> None:
+    world = make_world()
+    client = Client(enforce_csrf_checks=True, raise_request_exception=False)
+    client.force_login(world.people["lead"])
+    client.cookies["csrftoken"] = cookie
+    patterns = {route.name: str(route.pattern) for route in routes()}
+    names = [name for method, name in RULES if method == "POST" and name.startswith("api-")]
+    statuses = {
+        name: client.generic("POST", address(world, name, patterns[name]), body, content_type).status_code
+        for name in names
+    }
+    assert max(statuses.values()) < 500, statuses
+    assert statuses["api-run-list"] == 415
+    assert {"api-otlp-traces": 415}.items() <= statuses.items() or not is_installed("traces")

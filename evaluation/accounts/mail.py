@@ -2,6 +2,7 @@
 
 import smtplib
 from collections.abc import Callable
+from email.errors import MessageError
 
 from django.conf import settings
 from django.core.mail import EmailMessage
@@ -20,6 +21,7 @@ def send_mail(person: User, build: Callable[[], EmailMessage]) -> str:
         return NO_ADDRESS
     try:
         mail.send()
-    except (OSError, smtplib.SMTPException) as error:
+    except (OSError, smtplib.SMTPException, ValueError, MessageError) as error:
+        # The last two: an address or name that cannot stand in a mail, such as one with a line break.
         return f"{type(error).__name__}: {error}"[:300]
     return ""

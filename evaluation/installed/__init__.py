@@ -2,8 +2,8 @@
 
 A wheel puts the top-level directories of a checkout (``config``, ``contrib``, ``templates``, ``static``, ``locale``)
 here instead of at the top level, and makes them importable. Servers and tools use
-``DJANGO_SETTINGS_MODULE=evaluation.installed.settings`` and ``evaluation.installed.wsgi:application``. Nothing in the
-product imports this package."""
+``DJANGO_SETTINGS_MODULE=evaluation.installed.settings`` and ``evaluation.installed.wsgi:application``. In the product
+only ``manage.py`` imports this package."""
 
 import os
 import sys
@@ -18,8 +18,7 @@ if Path(_PACKAGE_DIRECTORY, "config").is_dir() and _PACKAGE_DIRECTORY not in sys
 
 
 def main() -> None:
-    """Entry point of ``concord COMMAND``, equivalent to ``manage.py COMMAND`` in a checkout."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    """Entry point of ``concord COMMAND`` and of ``manage.py COMMAND``."""
     from evaluation.management.command_line import run_command
 
     run_command()

@@ -297,7 +297,7 @@ def read_prices(path: Path = SHIPPED_PRICES) -> PriceTable:
     """Read a price table from YAML. The shipped table is empty, so every cost is unknown.
 
     :raises InvalidFile: if it is not YAML or an entry is not a price; each problem names its field."""
-    return PriceTable(read_yaml(_PriceFile, path.read_text("utf-8"), path.name, "prices").prices)
+    return PriceTable(read_yaml(_PriceFile, path.read_text("utf-8", "replace"), path.name, "prices").prices)
 
 
 _shipped_table = cache(read_prices)

@@ -36,6 +36,7 @@ REFUSALS = {
     ),
     "backup_exists": _("There is a file %(file)s already. Choose another name; nothing is overwritten."),
     "backup_damaged": _("%(file)s is damaged: what it holds is not what was written. Take another one."),
+    "backup_foreign": _("The database in %(file)s is not the one that its manifest describes."),
     "backup_unreadable": _("%(file)s is no backup that can be read (%(error)s)."),
     "backup_other_engine": _(
         "The backup is of a %(theirs)s database, and DATABASE_URL names a %(ours)s one. Restore it into its own kind."
@@ -45,6 +46,9 @@ REFUSALS = {
         "A backup is restored into an empty place only, and there is something already: %(place)s. Move it away, or "
         "name another place in DATABASE_URL."
     ),
-    "tool_missing": _("The program %(tool)s is missing. Install the client programs of PostgreSQL."),
+    "tools_missing": _(
+        "pg_dump and pg_restore of PostgreSQL %(version)s are needed, the version of the server; present: %(present)s. "
+        "Install the package postgresql-client-%(version)s."
+    ),
     "tool_failed": _("%(tool)s failed: %(error)s"),
 }

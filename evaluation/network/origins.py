@@ -26,7 +26,10 @@ _PRIVATE_SUFFIXES = (".localhost", ".local", ".lan", ".internal", ".home.arpa")
 _METADATA = frozenset(
     ipaddress.ip_address(text) for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254")
 )
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# Addresses whose last 32 bits are an IPv4 address: NAT64, and the deprecated IPv4-compatible ones.
+_IPV4_IN_IPV6 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
+# The only public addresses of IPv6. `is_global` is also true of site-local ones and of a network's own NAT64.
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class AllowList:
         if resolved is None or "%" in address or _is_always_refused(resolved):
             return False
         unwrapped = _unwrap(resolved)
-        if unwrapped.is_global:
+        if unwrapped.is_global and (unwrapped.version == 4 or unwrapped in _GLOBAL_UNICAST):
             return True
         in_listed_network = any(
             unwrapped in network for network in self.networks if network.version == unwrapped.version
@@ -151,9 +154,9 @@ def _is_always_refused(address: Address) -> bool:
 
 
 def _unwrap(address: Address) -> Address:
-    """IPv4 address inside a mapped, 6to4, Teredo or NAT64 address."""
-    if isinstance(address, ipaddress.IPv4Address):
+    """IPv4 address inside a mapped, compatible, 6to4, Teredo or NAT64 address."""
+    if isinstance(address, ipaddress.IPv4Address) or address.is_loopback or address.is_unspecified:
         return address
-    if address in _NAT64:
+    if any(address in network for network in _IPV4_IN_IPV6):
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None) or address

@@ -18,11 +18,12 @@ from rest_framework.exceptions import (
     NotFound,
     ParseError,
     PermissionDenied,
+    UnsupportedMediaType,
     ValidationError,
 )
 from rest_framework.pagination import CursorPagination
 from rest_framework.parsers import BaseParser, JSONParser, MultiPartParser
-from rest_framework.request import Request
+from rest_framework.request import Request, is_form_media_type
 
 from evaluation.accounts.login import TOKEN
 from evaluation.formats.reading import recode
@@ -166,7 +167,8 @@ class FormWithFile(MultiPartParser):
 
 
 class FileBody(BaseParser):
-    """Body of any other type, taken as the file itself. Its made-up name only helps if the content is ambiguous."""
+    """Body of any type but a form, taken as the file itself. Its made-up name only helps if the content is
+    ambiguous."""
 
     media_type = "*/*"
     EXTENSIONS = {
@@ -189,7 +191,10 @@ class FileBody(BaseParser):
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
         """Return the raw bytes as a file.
 
+        :raises UnsupportedMediaType: for a form, in whose fields the CSRF check of a session looks for its token.
         :raises TooLarge: above the limit."""
+        if is_form_media_type(media_type):
+            raise UnsupportedMediaType(str(media_type))
         check_length(parser_context, settings.CONCORD_UPLOAD_BYTES)
         extension = self.EXTENSIONS.get((media_type or "").partition(";")[0].strip().lower(), "")
         return UploadedBody(f"body.{extension}" if extension else "body", stream.read(), has_name=False)

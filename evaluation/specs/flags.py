@@ -105,6 +105,21 @@ def number(text: str) -> float:
     return value
 
 
+def whole_number(high: int = 2**63 - 1) -> Callable[[str], int]:
+    """Return an argument type for whole numbers from 0 to ``high``."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = -1
+        if not 0 <= value <= high:
+            raise ArgumentTypeError(f"{text} is not a whole number from 0 to {high}")
+        return value
+
+    return parse
+
+
 def dollars(text: str) -> Decimal:
     """Parse an amount of US dollars.
 

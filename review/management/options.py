@@ -14,11 +14,13 @@ from evaluation.core.errors import DomainError, InvalidFile, UnknownName
 from evaluation.core.roles import Role
 from evaluation.messages.explanations import explain, explain_refusal
 from evaluation.models import RoleGrant, Run, User
-from evaluation.specs.flags import add_flags, option_values
+from evaluation.specs.flags import add_flags, option_values, whole_number
 from review.models.queue_spec import CONFIGURABLE_SETTINGS, Distribution, QueueSpec
 from review.queues.distribution import NamedReviewers, parse_tag_lines
 from review.reports.gate import GATE_SETTINGS, Gate, GateRequest, gate_line, gate_reasons
 from review.statistics.paired_tests.gate import GateVerdict
+
+MAX_RESAMPLES = 1_000_000
 
 
 def find_run(pk: int) -> Run:
@@ -42,8 +44,13 @@ def command_errors() -> Iterator[None]:
         raise CommandError(explain_refusal(error)) from error
     except UnknownName as error:
         raise CommandError(str(error), returncode=2) from error
-    except OSError as error:
-        raise CommandError(f"{error.filename}: {error.strerror}") from error
+
+
+def add_resampling_arguments(parser: CommandParser) -> None:
+    """Add ``--seed`` and ``--resamples`` of the bootstrap."""
+    parser.add_argument("--seed", type=whole_number(), default=0, help="of the bootstrap")
+    resamples = whole_number(MAX_RESAMPLES)
+    parser.add_argument("--resamples", type=resamples, default=2000, help="of the bootstrap; 0 for no intervals")
 
 
 def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> list[Action]:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from django.db.models import Count
 
+from evaluation.accounts.access import MAX_ID
 from evaluation.core.errors import DomainError
 from evaluation.models import Answer, Run, User
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
@@ -68,7 +69,8 @@ def pick_answers(
     run.
     """
     answers_by_question = answers_to_questions(runs, question_ids)
-    answer_set_ids = dict(Answer.objects.filter(pk__in=answers).values_list("pk", "answer_set_id"))
+    possible_keys = [key for key in answers if abs(key) <= MAX_ID]
+    answer_set_ids = dict(Answer.objects.filter(pk__in=possible_keys).values_list("pk", "answer_set_id"))
     answers_by_key = {
         run.pk: frozenset(pk for pk, answer_set_id in answer_set_ids.items() if answer_set_id == run.answer_set_id)
         for run in runs

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import starmap
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -330,6 +333,40 @@ def retrieval_truth(text: str) -> Computed:
     }
 
 
+def operations(text: str) -> Computed:
+    """A row of each test that is marked ``survives``, by file."""
+    rows = []
+    for path in sorted(path for folder in ("contrib", "tests") for path in (ROOT / folder).rglob("test_*.py")):
+        link = f"[`{path.stem}`](../{path.relative_to(ROOT)})"
+        rows += [row(mark.fault, mark.happens, mark.see, link) for mark in survives_marks(path)]
+    return {"survives": rows}
+
+
+class Survives(NamedTuple):
+    """Arguments of the mark ``survives``."""
+
+    fault: str
+    happens: str
+    see: str
+
+
+def survives_marks(path: Path) -> list[Survives]:
+    """The marks ``survives`` of a test file, whose arguments are literals."""
+    source = path.read_text(encoding="utf-8")
+    if "pytest.mark.survives(" not in source:
+        return []
+    tests = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    calls = [call for test in tests for call in test.decorator_list if isinstance(call, ast.Call)]
+    return [
+        Survives(
+            *map(ast.literal_eval, call.args),
+            **{str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords},
+        )
+        for call in calls
+        if ast.unparse(call.func) == "pytest.mark.survives"
+    ]
+
+
 def settings(text: str) -> Computed:
     """Every setting with its type, default and meaning."""
 
@@ -351,6 +388,7 @@ PAGES: dict[str, Callable[[str], Computed]] = {
     "corpora.md": corpora,
     "correction.md": correction,
     "generation.md": generation,
+    "operations.md": operations,
     "retrieval-truth.md": retrieval_truth,
     "settings.md": settings,
 }

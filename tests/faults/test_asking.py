@@ -45,6 +45,11 @@ def prepare_collection_run(site: Site, service: RagService, kind: str = "http") 
 @pytest.mark.parametrize(
     ("site", "kind"), [*(("sqlite", kind) for kind in CONNECTORS), ("postgres", "http")], indirect=["site"]
 )
+@pytest.mark.survives(
+    "Workers killed while a system is asked",
+    happens="Only the questions in flight are asked again.",
+    see="The run completes with one answer a question.",
+)
 def test_after_kills_only_questions_in_flight_are_asked_again(site: Site, kind: str) -> None:
     with RagService() as service:
         service.seconds = 0.05
@@ -76,6 +81,11 @@ def test_after_kills_only_questions_in_flight_are_asked_again(site: Site, kind: 
         assert service.peak <= 2 * MAX_CONCURRENCY  # a killed worker's requests were still being answered
 
 
+@pytest.mark.survives(
+    "A system that limits calls, asked by eight workers",
+    happens="All workers share the limit and keep `Retry-After`.",
+    see="`rate_limited` among the outcomes of calls.",
+)
 def test_eight_workers_respect_system_limits_and_retry_after(site: Site) -> None:
     with RagService() as service:
         service.seconds = 0.1

@@ -6,12 +6,15 @@ import json
 import os
 import signal
 import sqlite3
+import subprocess
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from hashlib import sha256
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.faults.site import Site, fresh_database
@@ -38,6 +41,11 @@ def empty_site(site: Site, folder: Path, judge: JudgeServer) -> Iterator[Site]:
             new_site.stop()
 
 
+@pytest.mark.survives(
+    "A backup restored in the middle of a run",
+    happens="The run continues; calls made after the backup are paid again.",
+    see="`restore` names the runs and the open calls.",
+)
 def test_backup_of_running_run_is_restored_and_resumes(site: Site, judge: JudgeServer, tmp_path: Path) -> None:
     judge.latency = 1.5
     run = prepare_run(site, judge, ANSWERS)
@@ -66,6 +74,11 @@ def test_backup_of_running_run_is_restored_and_resumes(site: Site, judge: JudgeS
             restored_site.manage("restore", str(file))
 
 
+@pytest.mark.survives(
+    "A backup while people rate",
+    happens="It holds every rating acknowledged before it began.",
+    see="`backup` prints its hash after reading it again.",
+)
 def test_backup_contains_every_rating_acknowledged_before_it(site: Site, judge: JudgeServer, tmp_path: Path) -> None:
     files: list[Path] = []
     with ThreadPoolExecutor(1) as pool:
@@ -93,24 +106,61 @@ def backup_time(file: Path) -> str:
         return str(json.loads(archive.read("manifest.json"))["made_at"]).replace("T", " ").removesuffix("Z")
 
 
+@pytest.mark.survives(
+    "A damaged or foreign backup",
+    happens="`restore` refuses it; the database stays empty.",
+    see="A sentence that names the file and its fault.",
+)
 def test_damaged_or_foreign_backup_is_refused_and_target_stays_empty(
     site: Site, judge: JudgeServer, tmp_path: Path
 ) -> None:
     site.manage("backup", str(file := tmp_path / "concord.backup"))
     with zipfile.ZipFile(file) as archive:
         manifest, content = archive.read("manifest.json"), archive.read("database")
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("manifest.json", manifest)
-        archive.writestr("database", content[:-1] + bytes([content[-1] ^ 1]))
-    (foreign_file := tmp_path / "stranger").write_text("no archive")
+    foreign_content = foreign_database(site, tmp_path)
+    foreign_hash = {"sha256": sha256(foreign_content).hexdigest(), "bytes": len(foreign_content)}
+    archives = {
+        "is damaged": [{"database": content[:-1] + bytes([content[-1] ^ 1])}, {"database": None}],
+        "is not the one that its manifest describes": [
+            {"database": foreign_content, "manifest.json": json.dumps(json.loads(manifest) | foreign_hash).encode()}
+        ],
+        "is no backup that can be read": [{"manifest.json": None}],
+    }
     with empty_site(site, tmp_path / "elsewhere", judge) as target_site:
-        for bad_file, message in ((file, "is damaged"), (foreign_file, "is no backup that can be read")):
-            with pytest.raises(AssertionError, match=message):
-                target_site.manage("restore", str(bad_file))
-        assert not (tmp_path / "elsewhere" / "site.sqlite3").exists()
+        for message, changes in archives.items():
+            for change in changes:
+                with zipfile.ZipFile(file, "w") as archive:
+                    for name, data in ({"manifest.json": manifest, "database": content} | change).items():
+                        if data is not None:
+                            archive.writestr(name, data)
+                with pytest.raises(AssertionError, match=message) as refusal:
+                    target_site.manage("restore", str(file))
+                assert "Traceback" not in str(refusal.value)
+        assert target_site.is_postgres or not (tmp_path / "elsewhere" / "site.sqlite3").exists()
+        (tmp_path / "whole").mkdir()
+        site.manage("backup", str(whole := tmp_path / "whole" / "concord.backup"))
+        assert "restored as of" in target_site.manage("restore", str(whole))
 
 
-@pytest.mark.parametrize("reader_open", [False, True])
+def foreign_database(site: Site, folder: Path) -> bytes:
+    """A database of another program, as a backup of this kind of database holds it."""
+    file = folder / "foreign"
+    if site.is_postgres:
+        with fresh_database("postgres", folder) as url:
+            with psycopg.connect(url) as database:
+                database.execute("CREATE TABLE recipes (name text)")
+            subprocess.run(["pg_dump", "--format=custom", f"--file={file}", url], check=True)
+    else:
+        with closing(sqlite3.connect(file)) as database:
+            database.execute("CREATE TABLE recipes (name text)")
+    return file.read_bytes()
+
+
+@pytest.mark.survives(
+    "`serve` stopped before the file is copied",
+    happens="SQLite's log is written into the file.",
+    see="A line of the log where that failed.",
+)
 def test_serve_checkpoints_wal_on_stop_or_reports_failure(site: Site, judge: JudgeServer, reader_open: bool) -> None:
     if site.is_postgres:
         pytest.skip("a server's log is its own")

@@ -30,6 +30,11 @@ def kill_at_calls(site: Site, judge: JudgeServer, command: tuple[str, ...], *cou
         time.sleep(5)  # longer than the dead process's lease
 
 
+@pytest.mark.survives(
+    "A prompt search killed three times",
+    happens="It continues where it was; only calls in flight are repeated.",
+    see="The next start of the command ends the search.",
+)
 def test_killed_search_resumes_without_repeating_paid_calls(site: Site, judge: JudgeServer) -> None:
     judge.behave(biased_judge(offset_without_examples))
     site.python("-m", "tests.faults.prepare_calibration", judge.base_url)
@@ -48,6 +53,11 @@ def test_killed_search_resumes_without_repeating_paid_calls(site: Site, judge: J
     assert judge_calls <= calls + 3 * NOT_WRITTEN
 
 
+@pytest.mark.survives(
+    "A hold-out test killed twice",
+    happens="It stays one test with one verdict an answer.",
+    see="The next start of the command prints the result.",
+)
 def test_killed_holdout_test_resumes_without_repeating_calls(site: Site, judge: JudgeServer) -> None:
     judge.behave(biased_judge(offset_without_examples))
     version = site.python("-m", "tests.faults.prepare_calibration", judge.base_url)

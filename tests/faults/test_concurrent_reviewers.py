@@ -18,5 +18,10 @@ def test_few_reviewers_finish_two_queues_with_exactly_once_ratings(site: Site) -
 
 
 @pytest.mark.faults
+@pytest.mark.survives(
+    "Twelve people rating two queues at once",
+    happens="No item is lost, doubled or given to the wrong person.",
+    see="Both queues end with the planned ratings.",
+)
 def test_twelve_reviewers_finish_two_queues_with_exactly_once_ratings(site: Site) -> None:
     empty_queues(site, 12, {1: 300, 2: 150})

@@ -59,6 +59,11 @@ def interrupt_database(site: Site, seconds: float) -> None:
         connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
 
 
+@pytest.mark.survives(
+    "A database that is away or locked for seconds in mid run",
+    happens="Workers keep replies and write them afterwards; no call is repeated.",
+    see="`database unavailable, trying again` in the log.",
+)
 def test_short_database_outage_costs_no_call_and_loses_no_reply(site: Site, judge: JudgeServer) -> None:
     site.environment["SITE_LEASE_SECONDS"] = "60"
     judge.latency = 0.2
@@ -72,6 +77,11 @@ def test_short_database_outage_costs_no_call_and_loses_no_reply(site: Site, judg
     assert judge.stats()["calls"] == 200
 
 
+@pytest.mark.survives(
+    "A disk that runs full in mid run (SQLite)",
+    happens="The run pauses while there is room for the results of calls in flight.",
+    see="Reason `storage_full`; `healthcheck`: `disk_short`.",
+)
 def test_run_pauses_before_disk_is_full_and_resumes_with_free_space(site: Site, judge: JudgeServer) -> None:
     if site.is_postgres:
         pytest.skip("the disk of a database server is not seen from here")
@@ -99,6 +109,11 @@ def test_run_pauses_before_disk_is_full_and_resumes_with_free_space(site: Site, 
     assert judge.stats()["calls"] == 60
 
 
+@pytest.mark.survives(
+    "A clock that jumps an hour ahead",
+    happens="Leases end early; at most the calls in flight are repeated.",
+    see="Each score once.",
+)
 def test_clock_jump_ahead_repeats_at_most_the_calls_in_flight(site: Site, judge: JudgeServer) -> None:
     # A lease that outlasts the test on any machine: only the jump makes it lapse.
     site.environment |= {"SITE_LEASE_SECONDS": "120", "CONCORD_CALL_SECONDS": "60"}
@@ -118,6 +133,11 @@ def test_clock_jump_ahead_repeats_at_most_the_calls_in_flight(site: Site, judge:
     assert 200 <= judge.stats()["calls"] <= 200 + leased_count
 
 
+@pytest.mark.survives(
+    "A clock set back after a worker died",
+    happens="Its units are taken over.",
+    see="The run completes.",
+)
 def test_clock_set_back_strands_no_unit_of_dead_worker(site: Site, judge: JudgeServer) -> None:
     site.environment["CONCORD_CALL_SECONDS"] = "60"
     judge.latency = 0.3

@@ -76,6 +76,11 @@ def port(site: Site) -> int:
     return new_port
 
 
+@pytest.mark.survives(
+    "A database that cannot be reached",
+    happens="Requests fail within seconds; the site works again without a restart.",
+    see="503; `readyz` and `healthcheck`: `database_away`.",
+)
 def test_unavailable_database_gives_503_at_once_and_site_recovers(site: Site, port: int) -> None:
     assert send_request(port, "/readyz")[0] == 200
     with database_unavailable(site):
@@ -93,6 +98,11 @@ def test_unavailable_database_gives_503_at_once_and_site_recovers(site: Site, po
     wait_until(lambda: send_request(port, "/readyz")[0] == 200, seconds=15)
 
 
+@pytest.mark.survives(
+    "A lock held for too long",
+    happens="Requests wait for a limited time.",
+    see="503 with “busy for too long”.",
+)
 def test_locked_database_gives_503_within_time_limit(site: Site, port: int) -> None:
     form = "username=somebody&password=wrong"
     with database_locked(site):
@@ -103,6 +113,11 @@ def test_locked_database_gives_503_within_time_limit(site: Site, port: int) -> N
     assert send_request(port, "/login/", "POST", form)[0] == 200
 
 
+@pytest.mark.survives(
+    "The SQLite file deleted while the site runs",
+    happens="Nothing is written, and no empty file is created.",
+    see="503 `database_replaced`.",
+)
 def test_deleted_database_file_is_detected_and_not_recreated(site: Site, port: int) -> None:
     if site.is_postgres:
         pytest.skip("a server's files are its own")

@@ -21,6 +21,11 @@ OrmQ.objects.create(key="concord", payload="signed with a key of yesterday", loc
 """
 
 
+@pytest.mark.survives(
+    "Queued tasks of older code or of another `SECRET_KEY`",
+    happens="They are discarded; the sweep queues the work again.",
+    see="Failed tasks in the back office; one line of the log each.",
+)
 def test_messages_of_older_code_are_refused_and_the_run_completes(site: Site, judge: JudgeServer) -> None:
     run = prepare_run(site, judge, 40)
     site.manage("shell", "--no-imports", "-c", QUEUE.format(run=run))

@@ -26,6 +26,11 @@ def judge() -> Iterator[JudgeServer]:
         yield server
 
 
+@pytest.mark.survives(
+    "A judge with seventeen kinds of faulty replies",
+    happens="Each answer has one score or a reason; every call is in the ledger.",
+    see="Outcomes on the run's page; unknown costs are named.",
+)
 def test_run_of_10000_answers_completes_with_two_percent_of_each_fault(
     site: Site, judge: JudgeServer, tmp_path: Path
 ) -> None:

@@ -84,6 +84,11 @@ def stored_answer_count(site: Site) -> int:
 
 
 @pytest.mark.fast
+@pytest.mark.survives(
+    "An import command killed half-way",
+    happens="Nothing of the file counts.",
+    see="Repeating the command imports all of it.",
+)
 def test_killed_command_leaves_no_counted_answers(site: Site, path: str) -> None:
     run_import(site, IMPORT.format(path=path), dying="store")
     assert stored_answer_count(site) == 250
@@ -94,6 +99,11 @@ def test_killed_command_leaves_no_counted_answers(site: Site, path: str) -> None
     assert site.rows("SELECT state, COUNT(*) FROM evaluation_run GROUP BY state") == [("completed", 1)]
 
 
+@pytest.mark.survives(
+    "A worker killed while it stores an upload",
+    happens="The next worker completes it.",
+    see="The upload's page ends with its rows.",
+)
 def test_next_worker_completes_import_of_killed_worker(site: Site, path: str) -> None:
     run_import(site, KEEP.format(path=path))
     state = "SELECT state FROM evaluation_importbatch"
@@ -115,6 +125,11 @@ def test_next_worker_completes_import_of_killed_worker(site: Site, path: str) ->
     assert site.rows("SELECT state, COUNT(*) FROM evaluation_run GROUP BY state") == [("running", 1)]
 
 
+@pytest.mark.survives(
+    "Two workers at one upload",
+    happens="One of them stores it.",
+    see="One run.",
+)
 def test_only_one_of_two_concurrent_workers_stores_answers(site: Site, path: str) -> None:
     run_import(site, KEEP.format(path=path))
     for confirmation in ("", CONFIRM):

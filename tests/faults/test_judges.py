@@ -31,6 +31,11 @@ def reply_outcomes(site: Site) -> dict[str, int]:
     return dict(site.rows("SELECT outcome, COUNT(*) FROM evaluation_reply GROUP BY outcome"))
 
 
+@pytest.mark.survives(
+    "A judge that asks to wait for minutes (429)",
+    happens="The worker is free for other work; the unit waits.",
+    see="`endpoint_resting` in `healthcheck`.",
+)
 def test_retry_after_of_300_seconds_frees_worker_and_is_kept_by_unit(site: Site, judge: JudgeServer) -> None:
     judge.enqueue(actions.status(429, retry_after="300"))
     run = prepare_run(site, judge, ANSWERS)
@@ -51,6 +56,11 @@ def test_short_dated_and_invalid_retry_after_headers_are_survived(site: Site, ju
 
 
 @pytest.mark.parametrize(("fault", "outcome"), [(actions.hang(), "timeout"), (actions.drip(), "timeout")])
+@pytest.mark.survives(
+    "Replies that hang or drip",
+    happens="The call ends at `CONCORD_CALL_SECONDS` and is repeated.",
+    see="Outcome `timeout`.",
+)
 def test_hanging_and_dripping_replies_end_at_the_deadline(
     site: Site, judge: JudgeServer, fault: actions.Action, outcome: str
 ) -> None:
@@ -60,6 +70,11 @@ def test_hanging_and_dripping_replies_end_at_the_deadline(
     assert reply_outcomes(site) == {"ok": ANSWERS, outcome: 1}
 
 
+@pytest.mark.survives(
+    "A judge's key that expires",
+    happens="The run pauses instead of failing its answers.",
+    see="Reason `unauthorised`; `resume_run` continues.",
+)
 def test_expired_key_pauses_run_until_it_is_resumed(site: Site, judge: JudgeServer) -> None:
     judge.enqueue(actions.valid_reply(), actions.status(401))
     run = prepare_run(site, judge, 200)
@@ -87,6 +102,11 @@ def test_missing_usage_reports_unknown_cost(site: Site, judge: JudgeServer) -> N
     assert "does not tell how many tokens" in site.manage("results", str(run))
 
 
+@pytest.mark.survives(
+    "A provider that changes the model",
+    happens="Scores keep the model that gave them.",
+    see="The report names the models and their counts.",
+)
 def test_changed_model_name_is_reported(site: Site, judge: JudgeServer) -> None:
     judge.enqueue(*[actions.valid_reply(model="another-model")] * 5)
     run = prepare_run(site, judge, ANSWERS)
@@ -96,6 +116,11 @@ def test_changed_model_name_is_reported(site: Site, judge: JudgeServer) -> None:
     assert f"another-model (5), test-model ({ANSWERS - 5})" in report
 
 
+@pytest.mark.survives(
+    "Replies that are no verdict",
+    happens="One repair is tried, then the answer fails with a reason.",
+    see="`incomplete`; `retry_failed` repeats them.",
+)
 def test_prose_replies_leave_the_run_incomplete(site: Site, judge: JudgeServer) -> None:
     judge.when(lambda r: not r.is_preflight and r.block["question"].split()[-1][:-1] <= "20", actions.text("Fine."))
     run = prepare_run(site, judge, ANSWERS)
@@ -127,6 +152,11 @@ def hold_replies(release: threading.Event) -> actions.Action:
 
 
 @pytest.mark.parametrize("workers", ["drains", "clusters"])
+@pytest.mark.survives(
+    "Three workers reach a run's budget",
+    happens="Calls stop; at most those in flight exceed it.",
+    see="Reason `budget`.",
+)
 def test_budget_overrun_of_three_workers_is_limited_to_calls_in_flight(
     site: Site, judge: JudgeServer, workers: str
 ) -> None:

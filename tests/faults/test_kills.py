@@ -39,6 +39,11 @@ def cluster_processes(parent: int) -> list[int]:
     return [pid for pid in descendants(parent) if "qcluster" in command_line(pid)]
 
 
+@pytest.mark.survives(
+    "Twenty kills of workers with lost connections",
+    happens="Each score is stored once; every call is in the ledger.",
+    see="The run completes.",
+)
 def test_twenty_kills_and_lost_connections_leave_each_score_exactly_once(site: Site, judge: JudgeServer) -> None:
     run = prepare_run(site, judge, 600)
     parent = site.serve()
@@ -84,6 +89,11 @@ def disturb_database(site: Site) -> None:
     ).start()
 
 
+@pytest.mark.survives(
+    "A run started by several processes at once",
+    happens="Its answers are judged once.",
+    see="One call an answer.",
+)
 def test_ten_simultaneous_wakeups_duplicate_nothing(site: Site, judge: JudgeServer) -> None:
     run = prepare_run(site, judge, 60, "--draft")
     site.manage(
@@ -107,6 +117,11 @@ start(Run.objects.get(pk={run}))
     assert judge.stats()["calls"] == 60
 
 
+@pytest.mark.survives(
+    "Emptied queue tables",
+    happens="The sweep queues the work again.",
+    see="The run completes.",
+)
 def test_run_survives_manually_emptied_queue_tables(site: Site, judge: JudgeServer) -> None:
     run = prepare_run(site, judge, 40)
     site.manage(

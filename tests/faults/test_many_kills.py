@@ -44,6 +44,11 @@ def _matching_pids(parent: int, name: str) -> list[int]:
         "web parent+cluster leader",
     ],
 )
+@pytest.mark.survives(
+    "Web and cluster processes killed 25 times each",
+    happens="`serve` replaces them; the site is back within 15 s.",
+    see="`restarted` in `healthcheck`; lines of level `ERROR`.",
+)
 def test_repeated_kills_leave_site_available_and_run_complete(site: Site, judge: JudgeServer, names: str) -> None:
     site.environment |= {"SITE_LEASE_SECONDS": "90", "SITE_WORKER_TIMEOUT_SECONDS": "120"}  # as by default
     judge.latency = 2.0

@@ -72,6 +72,11 @@ def run_commands(site: Site, commands: Sequence[Sequence[str]]) -> list[tuple[in
     return [(code, output) for code, output in json.loads(completed.stdout)]
 
 
+@pytest.mark.survives(
+    "Older code on a database that newer code migrated",
+    happens="Commands and `serve` refuse it; a running site answers 503.",
+    see="A sentence with both versions; `database_newer`.",
+)
 def test_older_code_refuses_the_database_and_names_the_version(site: Site) -> None:
     parent = site.start("manage.py", "serve", "--no-worker", "--port", str(port := free_port()))
     wait_until(lambda: site_answers(port), seconds=120)

@@ -49,6 +49,11 @@ OUTAGES: dict[str, Outage] = {
         pytest.param(300, marks=pytest.mark.endurance),
     ],
 )
+@pytest.mark.survives(
+    "A judge that is down for up to five minutes",
+    happens="All workers stop calling and one probes; no answer fails.",
+    see="`endpoint_down`; since when on the run's page.",
+)
 def test_workers_wait_out_judge_outage(site: Site, kind: str, seconds: int) -> None:
     site.environment |= {"CONCORD_WORKERS": "3", "SITE_HEARTBEAT_SECONDS": "5", "SITE_WORKER_TIMEOUT_SECONDS": "90"}
     start_outage, end_outage = OUTAGES[kind]

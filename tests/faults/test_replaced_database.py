@@ -111,6 +111,11 @@ def files(site: Site) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("is_copy", [False, True], ids=["another database", "a copy of the database"])
+@pytest.mark.survives(
+    "The SQLite file exchanged twenty times under load",
+    happens="Nothing is written into the other file.",
+    see="503 `database_replaced` until the site is restarted.",
+)
 def test_twenty_exchanges_under_load_damage_no_file(site: Site, files: tuple[Path, Path], is_copy: bool) -> None:
     file, other = files
     if not is_copy:
@@ -155,6 +160,11 @@ def test_twenty_exchanges_under_load_damage_no_file(site: Site, files: tuple[Pat
         assert not acknowledged["first" if name == "second" else "second"] & stored_names(path)
 
 
+@pytest.mark.survives(
+    "Another file copied over the SQLite file",
+    happens="It is not used with the old file's `-wal`.",
+    see="503 `database_replaced`; commands name `-wal`.",
+)
 def test_overwritten_file_is_noticed_and_is_not_damaged(site: Site, files: tuple[Path, Path]) -> None:
     file, other = files
     with closing(sqlite3.connect(other)) as database:

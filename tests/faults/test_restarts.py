@@ -37,6 +37,11 @@ def is_web(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("victim", ["a web process", "the web server's parent"])
+@pytest.mark.survives(
+    "A killed web process",
+    happens="It is replaced; the cluster keeps running.",
+    see="`restarted` in `healthcheck`.",
+)
 def test_killed_web_process_restarts_and_cluster_stays_up(site: Site, judge: JudgeServer, victim: str) -> None:
     parent = site.start("manage.py", "serve", "--port", str(port := free_port()))
     wait_until(lambda: site_answers(port) and len(cluster_processes(parent.pid)) >= 5)
@@ -53,6 +58,11 @@ def test_killed_web_process_restarts_and_cluster_stays_up(site: Site, judge: Jud
 
 
 @pytest.mark.parametrize("victim", ["the leader", "both workers"])
+@pytest.mark.survives(
+    "A killed cluster or its workers",
+    happens="The next sweep on that machine takes over their units.",
+    see="Calls continue before leases end.",
+)
 def test_units_of_killed_cluster_do_not_wait_for_lease_expiry(site: Site, judge: JudgeServer, victim: str) -> None:
     site.environment["SITE_LEASE_SECONDS"] = str(LEASE_SECONDS)
     run = prepare_run(site, judge, 200)
@@ -68,6 +78,11 @@ def test_units_of_killed_cluster_do_not_wait_for_lease_expiry(site: Site, judge:
 
 
 @pytest.mark.fast
+@pytest.mark.survives(
+    "A web server that keeps ending at its start",
+    happens="`serve` gives up.",
+    see="Exit 1 with “giving up”.",
+)
 def test_permanently_failing_server_ends_serve_with_message(site: Site) -> None:
     site.environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
     with_occupied = site.start("-c", OCCUPIED, str(port := free_port()))

@@ -45,6 +45,11 @@ def cluster_leader(host: Host) -> list[int]:
     ],
     ids=["a leader, a host and a web host", "two hosts and a web host", "every leader"],
 )
+@pytest.mark.survives(
+    "Whole hosts that die (PostgreSQL)",
+    happens="The remaining hosts complete the run.",
+    see="No heartbeat of the dead host.",
+)
 def test_surviving_hosts_complete_the_run_whichever_hosts_die(
     site: Site,
     judge: JudgeServer,

@@ -82,6 +82,11 @@ def page_seconds(port: int, count: int) -> list[float]:
     return samples
 
 
+@pytest.mark.survives(
+    "5,000 silent connections from one address",
+    happens="Those beyond the limit are closed; pages for others stay fast.",
+    see="A line of the log with the address.",
+)
 def test_thousands_of_silent_connections_of_one_address_do_not_slow_down_others(
     site: Site, port: int, stack: ExitStack
 ) -> None:
@@ -106,6 +111,11 @@ def test_thousands_of_silent_connections_of_one_address_do_not_slow_down_others(
 
 
 @pytest.mark.parametrize("start", [b"", b"GET /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ", b"PRI * HTTP/2.0\r\n"])
+@pytest.mark.survives(
+    "Connections that send nothing or half a header",
+    happens="They are closed after 15 s.",
+    see="Nothing.",
+)
 def test_connections_without_a_whole_request_end(port: int, stack: ExitStack, start: bytes) -> None:
     """Nothing, half of the headers, and the beginning of HTTP/2."""
     start_time = time.monotonic()

@@ -19,6 +19,11 @@ SLOW = 200
 START = b"POST /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n\r\n0123456789"
 
 
+@pytest.mark.survives(
+    "200 request bodies that come slowly",
+    happens="Other requests are not delayed.",
+    see="408 for the slow ones.",
+)
 def test_slow_request_bodies_do_not_block_other_requests(site: Site) -> None:
     site.start("manage.py", "serve", "--no-worker", "--port", str(port := free_port()))
     wait_until(lambda: site_answers(port), seconds=60)

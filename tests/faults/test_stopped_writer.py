@@ -24,6 +24,11 @@ with transaction.atomic():
 """
 
 
+@pytest.mark.survives(
+    "A command stopped in the middle of writing (SQLite)",
+    happens="Other writers wait for a limited time and name it.",
+    see="Its process number and command, in a sentence.",
+)
 def test_stopped_writer_is_named_to_those_who_wait(site: Site) -> None:
     site.start("manage.py", "serve", "--no-worker", "--port", str(port := free_port()))
     wait_until(lambda: site_answers(port), seconds=120)

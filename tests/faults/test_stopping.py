@@ -27,6 +27,11 @@ def control_run(site: Site, run: int, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["pause", "cancel"])
+@pytest.mark.survives(
+    "A run paused or cancelled under load",
+    happens="Only calls in flight are completed and stored.",
+    see="State `paused` or `cancelled`.",
+)
 def test_only_calls_in_flight_are_stored_after_a_stop(site: Site, judge: JudgeServer, verb: str) -> None:
     judge.latency = 0.5
     run = prepare_run(site, judge, 200)
@@ -67,6 +72,11 @@ def test_simultaneous_start_requests_start_the_run_once(site: Site, judge: Judge
     assert site.rows(f"SELECT COUNT(*) FROM evaluation_runevent WHERE run_id = {run} AND verb = 'started'") == [(1,)]
 
 
+@pytest.mark.survives(
+    "A worker that sleeps longer than its lease",
+    happens="Another worker takes over; the late result changes no score.",
+    see="Two calls for the answer in the ledger.",
+)
 def test_worker_with_expired_lease_writes_only_its_attempt(site: Site, judge: JudgeServer) -> None:
     judge.latency = 3.0
     run = prepare_run(site, judge, 8)

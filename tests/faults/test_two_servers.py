@@ -37,6 +37,11 @@ def refusal(process: subprocess.Popen[str]) -> str:
     return output
 
 
+@pytest.mark.survives(
+    "Two `serve` started at once on one port",
+    happens="One of them serves.",
+    see="The other ends with a sentence.",
+)
 def test_of_two_servers_started_together_one_gets_the_port(site: Site) -> None:
     port = free_port()
     # Two sites, as far as the processes can see.
@@ -51,6 +56,11 @@ def test_of_two_servers_started_together_one_gets_the_port(site: Site) -> None:
     assert f"Port {port} is in use" in refusal(late)
 
 
+@pytest.mark.survives(
+    "Two `serve` on one database",
+    happens="One of them serves.",
+    see="The other ends with a sentence.",
+)
 def test_database_has_one_server_of_each_part(site: Site) -> None:
     first = site.start("manage.py", "serve", "--port", str(port := free_port()))
     wait_until(lambda: site_answers(port), seconds=120)

@@ -56,6 +56,11 @@ def table_counts(site: Site) -> list[tuple[int, ...]]:
     return site.rows("SELECT " + ", ".join(f"(SELECT COUNT(*) FROM evaluation_{name})" for name in tables))
 
 
+@pytest.mark.survives(
+    "A read-only database at a worker's start",
+    happens="No call is made and nothing is written.",
+    see="Exit 1 with the reason.",
+)
 def test_worker_reports_read_only_database_and_writes_nothing(site: Site, judge: JudgeServer) -> None:
     run = prepare_run(site, judge, 30)
     counts = table_counts(site)
@@ -83,6 +88,11 @@ def test_waiting_worker_resumes_when_database_is_writable_again(site: Site, judg
     assert judge.calls == 30
 
 
+@pytest.mark.survives(
+    "A database that turns read-only in mid run (PostgreSQL)",
+    happens="Replies are kept for 90 seconds and written afterwards.",
+    see="Warnings in the log.",
+)
 def test_replies_received_while_read_only_are_written_afterwards(site: Site, judge: JudgeServer) -> None:
     if not site.is_postgres:
         pytest.skip("an open SQLite file stays writable")
@@ -99,6 +109,11 @@ def test_replies_received_while_read_only_are_written_afterwards(site: Site, jud
     assert judge.calls == 100
 
 
+@pytest.mark.survives(
+    "A read-only database under the site",
+    happens="Pages can be read; nothing is half written.",
+    see="503 `database_read_only` for writes.",
+)
 def test_pages_stay_readable_and_failed_writes_are_reported(site: Site, judge: JudgeServer) -> None:
     run = prepare_run(site, judge, 3)
     site.manage(

@@ -15,6 +15,11 @@ from tests.judge_server import JudgeServer
 pytestmark = [pytest.mark.faults]
 
 
+@pytest.mark.survives(
+    "A cluster that hangs",
+    happens="The watchdog restarts it.",
+    see="`restarted` in `healthcheck`.",
+)
 def test_watchdog_restarts_cluster_wedged_by_killed_workers(site: Site, judge: JudgeServer) -> None:
     parent = site.serve()
     wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)
@@ -39,6 +44,11 @@ def test_killed_cluster_leader_leaves_no_working_orphan(site: Site, judge: Judge
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.survives(
+    "Ctrl-C or SIGTERM in mid run",
+    happens="All processes end; the run continues at the next start.",
+    see="Exit 0.",
+)
 def test_signal_ends_all_processes_within_grace_and_run_resumes(site: Site, judge: JudgeServer, number: int) -> None:
     judge.latency = 0.3
     run = prepare_run(site, judge, 240)
@@ -64,6 +74,11 @@ def test_idle_site_stops_on_signal_without_kills(site: Site) -> None:
     assert "killing it" not in (site.folder / "log").read_text()
 
 
+@pytest.mark.survives(
+    "`serve` itself killed",
+    happens="Its processes end with it.",
+    see="No orphans; a supervisor can start it again.",
+)
 def test_children_end_with_killed_parent(site: Site) -> None:
     parent = site.serve()
     wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)

@@ -25,13 +25,10 @@ class Command(SiteCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Apply the file in one transaction."""
-        try:
-            with command_errors(self, "set up"), transaction.atomic():
-                provisioned = provision(read_provision_file(options["file"]), options["file"].name)
-                if options["check"]:
-                    transaction.set_rollback(True)
-        except OSError as error:
-            raise CommandError(f"{options['file']}: {error.strerror}") from error
+        with command_errors(self, "set up"), transaction.atomic():
+            provisioned = provision(read_provision_file(options["file"]), options["file"].name)
+            if options["check"]:
+                transaction.set_rollback(True)
         for line in provisioned.changes:
             self.stdout.write(line)
         if options["check"]:

@@ -4,11 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
+from django.core.management.base import BaseCommand, CommandParser
 
-from evaluation.core.errors import DomainError
-from evaluation.messages.explanations import explain_refusal
 from evaluation.worker.backups import calls_to_repeat, has_current_key, restore_backup
 from evaluation.worker.units import expire_all_leases
 
@@ -23,15 +20,9 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path, help="a file that `backup` wrote")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Restore the backup, migrate it, and report calls that will be paid again.
-
-        :raises CommandError: if it fails; the database is empty again then."""
-        try:
-            manifest = restore_backup(options["file"])
-        except DomainError as error:
-            raise CommandError(explain_refusal(error)) from error
-        except (OSError, DatabaseError) as error:
-            raise CommandError(f"The backup could not be restored: {error}") from error
+        """Restore the backup, migrate it, and report calls that will be paid again. If it fails, the database is empty
+        again."""
+        manifest = restore_backup(options["file"])
         call_command("migrate", verbosity=0)
         backup_time = f"{manifest.made_at:%F %T %Z}"
         self.stdout.write(f"restored as of {backup_time}; what was saved after that is not in it")

@@ -15,6 +15,7 @@ from django.db import DatabaseError, connection
 
 from evaluation.core.errors import DomainError
 from evaluation.messages.explanations import explain_refusal
+from evaluation.specs.flags import whole_number
 from evaluation.worker import dispatch
 from evaluation.worker.database import AWAY, checkpoint_wal, claimed, unavailable_reason
 from evaluation.worker.dispatch import Watchdog
@@ -30,8 +31,8 @@ class Command(BaseCommand):
     help = "Serve the site with a background worker and a watchdog, until Ctrl-C."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        parser.add_argument("--port", type=int, default=settings.PORT, help="port to listen on (PORT)")
+        parser.add_argument("--host", type=_host_name, default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--port", type=whole_number(65_535), default=settings.PORT, help="port to listen on (PORT)")
         group = parser.add_mutually_exclusive_group()
         group.add_argument("--no-worker", action="store_true", help="only the web server")
         group.add_argument("--no-web", action="store_true", help="only the worker and its watchdog")
@@ -98,6 +99,14 @@ class Command(BaseCommand):
                 os.kill(os.getpid(), signal.SIGTERM)
 
         return Supervisor(children, on_restart, check, settings.CONCORD_HEARTBEAT_SECONDS).run()
+
+
+def _host_name(text: str) -> str:
+    """Check that a name can be looked up.
+
+    :raises UnicodeError: if it cannot."""
+    text.encode("idna")
+    return text
 
 
 def _collect_static_files() -> None:

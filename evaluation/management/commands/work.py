@@ -12,6 +12,7 @@ from evaluation.management.output import ACTIVE_STATES, command_errors
 from evaluation.management.site_command import SiteCommand
 from evaluation.models import Run
 from evaluation.runs.execution import drain
+from evaluation.specs.flags import number
 
 # A run is handed back after so long, and claimed again.
 MAX_SECONDS = 3600
@@ -28,7 +29,7 @@ class Command(SiteCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", type=int, nargs="?", help="id of the run; all running runs without it")
         parser.add_argument("--once", action="store_true", help="end when nothing is left that can be done now")
-        parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
+        parser.add_argument("--seconds", type=number, default=math.inf, help="stop after so long")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Process the units and print the state of each run when it changes."""

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evaluation.management.site_command import SiteCommand
-from review.management.options import find_run
+from review.management.options import add_resampling_arguments, find_run
 from review.management.sheets import write
 
 
@@ -19,8 +19,7 @@ class Command(SiteCommand):
         parser.add_argument("run", type=int)
         parser.add_argument("--format", choices=["text", "json"], default="text")
         parser.add_argument("--by", choices=["category", "period"], default="")
-        parser.add_argument("--seed", type=int, default=0, help="of the bootstrap")
-        parser.add_argument("--resamples", type=int, default=2000, help="of the bootstrap; 0 for no intervals")
+        add_resampling_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Compute and print the agreement."""

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from evaluation.management.site_command import SiteCommand
+from evaluation.specs.flags import whole_number
 from review.comparisons.comparison import (
     COMPARISON_EXPORTS,
     Comparison,
@@ -45,7 +46,7 @@ class Command(SiteCommand):
         parser.add_argument("run", type=int, nargs="*")
         parser.add_argument("--questions", default="", help="all runs over this question set, or NAME@VERSION")
         parser.add_argument("--project", default="", help="needed where there are several projects")
-        parser.add_argument("--seed", type=int, default=0, help="Random seed of the permutations")
+        parser.add_argument("--seed", type=whole_number(), default=0, help="Random seed of the permutations")
         parser.add_argument("--format", choices=["text", "json"], default="text")
         known = ", ".join(COMPARISON_EXPORTS.extensions)
         parser.add_argument("--output", type=Path, action="append", default=[], help=f"file ending in {known}")

@@ -9,6 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from evaluation.core.errors import DomainError
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.explanations import explain_refusal
+from evaluation.specs.flags import whole_number
 from evaluation.worker.serving import is_port_in_use
 from review.management.demo.loader import DemoUser, create_demo_users, demo_project, load_demo
 
@@ -20,7 +21,7 @@ class Command(SiteCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--serve", action="store_true", help="serve the site afterwards")
-        parser.add_argument("--port", type=int, default=settings.PORT, help="port to serve on (PORT)")
+        parser.add_argument("--port", type=whole_number(65_535), default=settings.PORT, help="port to serve on (PORT)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate, load the demo, print the users, and serve.

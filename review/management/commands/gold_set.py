@@ -15,6 +15,7 @@ from evaluation.management.output import add_format_option, command_errors, get_
 from evaluation.management.site_command import SiteCommand
 from evaluation.models import HoldOutOpening, Project, User
 from evaluation.runs.selectors import get_project
+from evaluation.specs.flags import whole_number
 from review.calibration.anchors import PROOFS, ShiftSummary, active_proofs, run_check, summarize_checks
 from review.calibration.openings import hold_out_openings, open_hold_outs
 from review.calibration.overview import GoldOverview, find_gold_set, overview, readable_labels
@@ -44,7 +45,8 @@ class Command(SiteCommand):
                 subparser.add_argument(
                     "--metrics", nargs="+", default=[], metavar="NAME", help="else all that were rated"
                 )
-                subparser.add_argument("--seed", type=int, help="seed of the split; random by default, and secret")
+                help_text = "seed of the split; random by default, and secret"
+                subparser.add_argument("--seed", type=whole_number(), help=help_text)
             subparser.add_argument("--project", default="", help="the run's; refused where the run is of another")
             add_format_option(subparser)
         show_parser = verbs.add_parser("show", help="what it holds, what it lacks, what its looks have spent")
@@ -160,10 +162,7 @@ class Command(SiteCommand):
 
     def _export(self, gold_set: GoldSet, path: Path) -> None:
         rows = readable_labels(gold_set)
-        try:
-            path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-        except OSError as error:
-            raise CommandError(f"{path}: {error}") from error
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
         self.stdout.write(f"{len(rows)} labels of examples and validation")
 
 

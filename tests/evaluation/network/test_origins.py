@@ -133,6 +133,11 @@ def test_loopback_address_is_allowed_only_if_listed() -> None:
         "64:ff9b::7f00:1",
         "2002:7f00:1::",
         "2001:0:4136:e378:8000:63bf:80ff:fffe",  # Teredo: the client's address, inverted, is 127.0.0.1
+        "::127.0.0.1",  # IPv4-compatible
+        "64:ff9b:1::7f00:1",  # NAT64 of a network's own
+        "64:ff9b:1:7f00:0:100::",  # the same, by the layout of a /48
+        "fec0::1",  # site-local
+        "5f00::1",
     ],
 )
 def test_a_public_name_may_not_resolve_to_a_private_address(address: str) -> None:
@@ -143,7 +148,10 @@ def test_a_public_name_may_not_resolve_to_a_private_address(address: str) -> Non
 
 @pytest.mark.parametrize(
     "address",
-    ["169.254.169.254", "fe80::1", "fe80::1%eth0", "0.0.0.0", "224.0.0.1", "255.255.255.255", "fd00:ec2::254", "junk"],
+    [
+        *("169.254.169.254", "fe80::1", "fe80::1%eth0", "0.0.0.0", "224.0.0.1", "255.255.255.255", "fd00:ec2::254"),
+        *("::169.254.169.254", "64:ff9b::169.254.169.254", "::", "junk"),
+    ],
 )
 def test_forbidden_addresses_are_refused_for_any_name_or_network(address: str) -> None:
     allowed = AllowList(["http://localhost", "0.0.0.0/0", "::/0"])

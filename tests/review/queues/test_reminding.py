@@ -91,6 +91,18 @@ def _raise_disconnected(*_: object) -> None:
     raise smtplib.SMTPServerDisconnected("gone")
 
 
+@pytest.mark.parametrize("address", ["kim@example.org\nBcc: all@example.org", "kim@", "김@example.org\r", "a b@c d"])
+def test_invalid_address_does_not_keep_mails_from_others(address: str) -> None:
+    queue = queue_due_in(2, reviewers=2)
+    first, second = (member.reviewer for member in queue.members.order_by("pk"))
+    type(first).objects.filter(pk=first.pk).update(email=address)
+    counts = remind_all()
+    assert counts.sent + counts.failed == 2
+    assert [message.to for message in mail.outbox if second.email in message.to] == [[second.email]]
+    if "\n" in address:
+        assert "BadHeaderError" in Reminder.objects.get(reviewer=first).problem
+
+
 def test_reviewer_without_an_address_is_a_named_failure() -> None:
     queue = queue_due_in(2)
     queue.members.get().reviewer.__class__.objects.update(email="")

@@ -17,7 +17,7 @@ from evaluation.management.output import add_format_option, command_errors, prin
 from evaluation.management.site_command import SiteCommand
 from evaluation.runs.planning import plan_sentences
 from evaluation.runs.selectors import get_project
-from evaluation.specs.flags import dollars
+from evaluation.specs.flags import dollars, whole_number
 
 
 class Command(SiteCommand):
@@ -35,7 +35,7 @@ class Command(SiteCommand):
         )
         parser.add_argument("--language", choices=Generation.Language.values, default="en")
         parser.add_argument("--judge", default="", help="whose model writes and checks; the project's own without it")
-        parser.add_argument("--seed", type=int, help="of the draw of passages; one is drawn without it")
+        parser.add_argument("--seed", type=whole_number(), help="of the draw of passages; one is drawn without it")
         parser.add_argument("--budget", type=dollars, metavar="USD", help="what all its calls may cost")
         parser.add_argument("--dry-run", action="store_true", help="say what it takes, and do nothing")
         parser.add_argument("--project", default="", help="needed where there are several projects")

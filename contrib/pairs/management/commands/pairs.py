@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from contrib.pairs.figures import PairFigures, pair_figures
 from contrib.pairs.services import find_pair_set
 from evaluation.management.site_command import SiteCommand
+from review.management.options import add_resampling_arguments
 from review.management.sheets import Sheet, number, write
 from review.statistics.agreement.bootstrap import Resampling
 
@@ -21,8 +22,7 @@ class Command(SiteCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("comparison", help="id or name of the comparison")
-        parser.add_argument("--seed", type=int, default=0)
-        parser.add_argument("--resamples", type=int, default=2000)
+        add_resampling_arguments(parser)
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -6,6 +6,7 @@ from django.core.management.base import CommandParser
 
 from contrib.retrieval_truth.pooling import make_repair
 from evaluation.management.site_command import SiteCommand
+from evaluation.specs.flags import whole_number
 from review.management.options import command_errors, find_reviewers, find_run
 
 
@@ -23,7 +24,7 @@ class Command(SiteCommand):
         parser.add_argument("--first-relevant", action="store_true", help="also what hit and MRR need")
         parser.add_argument("--reviewers", nargs="+", default=[], metavar="USER", help="else all of the project")
         parser.add_argument("--guideline", default="", help="shown beside the passages")
-        parser.add_argument("--seed", type=int, help="else by chance")
+        parser.add_argument("--seed", type=whole_number(), help="else by chance")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with command_errors():
