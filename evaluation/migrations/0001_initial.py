@@ -757,6 +757,7 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('written_at', models.DateTimeField()),
+                    ('content', models.BinaryField()),
                 ],
                 options={
                     'indexes': [],

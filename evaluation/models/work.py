@@ -77,7 +77,7 @@ class WorkUnit(TimestampedModel):
 
 
 class Attempt(AppendOnly):
-    """One call for a unit, recorded before it is sent; number 1 is created together with the claim."""
+    """One call for a unit, recorded before it is sent; number 1 is the first call of a claim."""
 
     unit = models.ForeignKey(WorkUnit, on_delete=PROTECT, related_name="attempts")
     fence = models.PositiveIntegerField()
@@ -235,6 +235,8 @@ class ProcessRestart(models.Model):
 
 
 class DatabaseProbe(models.Model):
-    """The only row that health checks write, to test whether the database accepts writes."""
+    """The only row that health checks write, to test whether the database accepts writes. ``content`` takes as much
+    space as a save."""
 
     written_at = models.DateTimeField()
+    content = models.BinaryField()
