@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.models.accounts import Project
 from evaluation.models.judges import Endpoint
-from evaluation.models.questions import ImportBatch, Question, System
+from evaluation.models.questions import ImportBatch, Question, QuestionSet, System
 from evaluation.models.runs import Answer, AnswerSet, Run, RunJudge
 from evaluation.storage.append_only import AppendOnly, TimestampedModel
 
@@ -159,9 +159,9 @@ class Job(TimestampedModel):
 
 
 class ImportWork(TimestampedModel):
-    """Progress of a large upload: ``done`` of ``total`` (bytes during the check, answers during the import).
+    """Progress of a large upload: ``done`` of ``total`` (bytes during the check, rows during the import).
 
-    ``summary`` and ``problems`` are the results of the check; ``answer_set`` receives the answers."""
+    ``summary`` and ``problems`` are the results of the check; ``answer_set`` or ``question_set`` receives the rows."""
 
     batch = models.OneToOneField(ImportBatch, on_delete=models.CASCADE, related_name="work")
     size = models.PositiveBigIntegerField()
@@ -170,6 +170,7 @@ class ImportWork(TimestampedModel):
     summary = models.JSONField(default=dict)
     problems = models.JSONField(default=list)
     answer_set = models.ForeignKey(AnswerSet, on_delete=PROTECT, null=True, related_name="+")
+    question_set = models.ForeignKey(QuestionSet, on_delete=models.SET_NULL, null=True, related_name="+")
 
 
 class BatchState(models.TextChoices):

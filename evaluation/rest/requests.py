@@ -81,7 +81,7 @@ class TooLarge(APIException):
         if limit > MAX_JSON_BYTES or limit - settings.CONCORD_UPLOAD_BYTES in {0, MULTIPART_OVERHEAD}:
             name = {"name": "CONCORD_UPLOAD_BYTES"}
             message += " " + _("Whoever runs the site sets this by %(name)s.") % name
-            message += " " + _("Large files of answers are taken by the page, and by a command of any size.")
+            message += " " + _("Larger files are taken by the page, and by a command of any size.")
         super().__init__(message)
 
 

@@ -29,9 +29,11 @@ class TimestampedModel(models.Model):
 class AppendOnly(TimestampedModel):
     """Row that is inserted and never changed or deleted, enforced by database triggers.
 
-    The audit log holds digests of tables with ``is_digested``, over all columns except the ``erasable`` ones. These
-    hold personal text of the user at the path ``author_path``; ``erasure_filter`` restricts the rows to erase."""
+    ``mutable_while`` names a column: while it is true, the row may be changed. The audit log holds digests of tables
+    with ``is_digested``, over all columns except the ``erasable`` ones. These hold personal text of the user at the
+    path ``author_path``; ``erasure_filter`` restricts the rows to erase."""
 
+    mutable_while: ClassVar[str] = ""
     is_digested: ClassVar[bool] = False
     erasable: ClassVar[tuple[str, ...]] = ()
     author_path: ClassVar[str] = ""
@@ -80,9 +82,9 @@ BEGIN RAISE EXCEPTION 'append-only table % refuses %', TG_TABLE_NAME, TG_OP
 """
 
 
-def append_only_tables() -> list[str]:
-    """Sorted names of all append-only tables."""
-    return sorted(m._meta.db_table for m in apps.get_models() if issubclass(m, AppendOnly))
+def append_only_tables() -> dict[str, str]:
+    """All append-only tables, sorted, with the column ``mutable_while``."""
+    return dict(sorted((m._meta.db_table, m.mutable_while) for m in apps.get_models() if issubclass(m, AppendOnly)))
 
 
 def _trigger(table: str, verb: str) -> str:
@@ -98,17 +100,17 @@ def install(_apps: object = None, schema_editor: Any = None) -> None:
         existing = set(database.introspection.table_names(cursor))
         if database.vendor == "postgresql":
             cursor.execute(_PG_FUNCTION)
-        for table in set(append_only_tables()) & existing:
-            for verb in _VERBS:
-                _create(database, cursor, table, verb)
+        for table, mutable_while in append_only_tables().items():
+            for verb in _VERBS if table in existing else ():
+                _create(database, cursor, table, verb, f"WHEN (NOT OLD.{mutable_while}) " if mutable_while else "")
 
 
-def _create(database: BaseDatabaseWrapper, cursor: Any, table: str, verb: str) -> None:
+def _create(database: BaseDatabaseWrapper, cursor: Any, table: str, verb: str, condition: str) -> None:
     name = _trigger(table, verb)
     if database.vendor == "postgresql":
         cursor.execute(
             f'CREATE OR REPLACE TRIGGER "{name}" BEFORE {verb.upper()} ON "{table}" '
-            "FOR EACH ROW EXECUTE FUNCTION concord_refuse()"
+            f"FOR EACH ROW {condition}EXECUTE FUNCTION concord_refuse()"
         )
         if verb == "delete":
             cursor.execute(
@@ -117,7 +119,7 @@ def _create(database: BaseDatabaseWrapper, cursor: Any, table: str, verb: str) -
             )
     else:
         cursor.execute(
-            f'CREATE TRIGGER IF NOT EXISTS "{name}" BEFORE {verb.upper()} ON "{table}" '
+            f'CREATE TRIGGER IF NOT EXISTS "{name}" BEFORE {verb.upper()} ON "{table}" {condition}'
             f"BEGIN SELECT RAISE(ABORT, 'append-only table {table} refuses {verb.upper()}'); END"
         )
 

@@ -1,4 +1,4 @@
-"""Erase a person, or delete unsent calls and old replies of judges."""
+"""Erase a person, or delete unsent calls, unfinished imports and old replies of judges."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from evaluation.accounts.erasure import erase_person, purge_replies, purge_unsent
+from evaluation.accounts.erasure import erase_person, purge_replies, purge_unfinished, purge_unsent
 from evaluation.core.errors import DomainError
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.explanations import explain_refusal
@@ -18,8 +18,8 @@ class Command(SiteCommand):
     """``purge [--person NAME] [--by NAME]``: without a person, applies ``CONCORD_REPLY_RETENTION_DAYS``."""
 
     help = (
-        "Take out unsent calls and, by CONCORD_REPLY_RETENTION_DAYS, old replies, or a person's name and texts; "
-        "figures stay."
+        "Take out unsent calls, unfinished imports and, by CONCORD_REPLY_RETENTION_DAYS, old replies, or a person's "
+        "name and texts; figures stay."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -42,6 +42,10 @@ class Command(SiteCommand):
             return
         count = purge_unsent(timezone.now() - timedelta(days=1), by=by)
         self.stdout.write(f"{count} calls that were planned more than a day ago and never sent are taken out")
+        count = purge_unfinished(timezone.now() - timedelta(days=1), by=by)
+        self.stdout.write(
+            f"{count} rows of imports that were cancelled or interrupted more than a day ago are taken out"
+        )
         if not settings.CONCORD_REPLY_RETENTION_DAYS:
             self.stdout.write("Replies of judges are kept: CONCORD_REPLY_RETENTION_DAYS is 0.")
             return
