@@ -115,11 +115,6 @@ def record_first_attempts(units: Iterable[WorkUnit]) -> dict[int, int]:
     return {attempt.unit_id: attempt.pk for attempt in attempts}
 
 
-def claimed_row(unit: WorkUnit) -> QuerySet[WorkUnit]:
-    """The unit's row, while this claim holds it."""
-    return WorkUnit.objects.filter(pk=unit.pk, fence=unit.fence, state__in=HELD_STATES)
-
-
 def still_held(units: Iterable[WorkUnit]) -> list[WorkUnit]:
     """The units whose current claims still hold. Locks their rows until the transaction ends; call inside one."""
     fences = {unit.pk: unit.fence for unit in units}
