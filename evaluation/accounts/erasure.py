@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from evaluation.accounts import audit
 from evaluation.core.errors import DomainError
-from evaluation.models import Answer, ApiToken, Context, ImportBatch, Question, User
+from evaluation.models import Answer, AnswerSet, ApiToken, Context, ImportBatch, Question, QuestionSet, User
 from evaluation.models.work import ImportWork, ReplyRow
 from evaluation.storage import append_only
 from evaluation.storage.append_only import AppendOnly
@@ -126,10 +126,9 @@ def purge_unfinished(before: datetime, *, by: User | None) -> int:
     Each batch is a transaction of its own, so that other writers do not wait."""
     importing = ImportWork.objects.filter(batch__state=ImportBatch.State.IMPORTING)
     total = 0
-    for field, rows_of_set in _ROWS_OF_SETS.items():
-        sets = ImportWork._meta.get_field(field).related_model._base_manager.filter(is_unfinished=True)
+    for field, sets, rows_of_set in _UNFINISHED:
         kept = importing.exclude(**{field: None}).values(field)
-        for abandoned in sets.filter(created_at__lt=before).exclude(pk__in=kept):
+        for abandoned in sets.filter(is_unfinished=True, created_at__lt=before).exclude(pk__in=kept):
             count = sum(_delete_in_batches(rows.filter(**{path: abandoned})) for rows, path in rows_of_set)
             with transaction.atomic():
                 audit.record(by, UNFINISHED_PURGED, abandoned, rows=count)
@@ -139,10 +138,15 @@ def purge_unfinished(before: datetime, *, by: User | None) -> int:
     return total
 
 
-_ROWS_OF_SETS: dict[str, tuple[tuple[models.QuerySet[Any], str], ...]] = {
-    "question_set": ((Question.objects.all(), "question_set"),),
-    "answer_set": ((Context.objects.all(), "answer__answer_set"), (Answer.objects.all(), "answer_set")),
-}
+# Field of ``ImportWork``, its sets, and the rows of a set with the path to it.
+_UNFINISHED: tuple[tuple[str, models.Manager[Any], tuple[tuple[models.Manager[Any], str], ...]], ...] = (
+    ("question_set", QuestionSet.all_objects, ((Question.objects, "question_set"),)),
+    (
+        "answer_set",
+        AnswerSet.all_objects,
+        ((Context.objects, "answer__answer_set"), (Answer.objects, "answer_set")),
+    ),
+)
 
 
 def _delete_in_batches(rows: models.QuerySet[Any]) -> int:

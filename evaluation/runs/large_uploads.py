@@ -304,7 +304,7 @@ def _check_questions(work: ImportWork, reporter: ProgressReporter) -> None:
     try:
         name = set_name(work.batch.name, file, work.batch.file_name)
     except DomainError as refusal:
-        Problems(work.batch.file_name).stop(refusal.code, **refusal.params)
+        raise InvalidFile([Problem(refusal.code, work.batch.file_name, params=refusal.params)]) from refusal
     categories: Counter[str] = Counter()
     for question in file.questions:
         reporter(work.size)

@@ -77,7 +77,7 @@ def database_locked(site: Site) -> Iterator[None]:
 def port(site: Site) -> int:
     """Port of the site's web server."""
     site.start("manage.py", "serve", "--no-worker", "--port", str(new_port := free_port()))
-    wait_until(lambda: site_answers(new_port))
+    wait_until(lambda: site_answers(new_port), seconds=120)
     return new_port
 
 
@@ -154,7 +154,7 @@ def test_readiness_follows_saves_on_a_full_disk(site: Site) -> None:
         shutil.move(site.database_url.removeprefix("sqlite:///"), disk / "site.sqlite3")
         site.environment["DATABASE_URL"] = f"sqlite:///{disk}/site.sqlite3"
         site.start("manage.py", "serve", "--no-worker", "--port", str(port := free_port()))
-        wait_until(lambda: site_answers(port))
+        wait_until(lambda: site_answers(port), seconds=120)
         reviewer = Reviewer(port, int(pk), token)
         _, card = reviewer.call("POST", f"review-queues/{created['queues'][0]}/next/")
 
