@@ -101,7 +101,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_LARGE_UPLOAD_BYTES": (
         int,
         256 * 1024 * 1024,
-        "Largest file of answers that the page takes and workers read row by row.",
+        "Largest file of answers or questions that the page takes and workers read row by row.",
     ),
     "CONCORD_REPLY_RETENTION_DAYS": (
         int,

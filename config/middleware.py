@@ -22,7 +22,7 @@ from evaluation.extensions import second_factor
 from evaluation.messages.explanations import explain_refusal
 from evaluation.rest.errors import PROBLEM_CONTENT_TYPE, problem_body
 from evaluation.worker.database import unavailable_reason
-from evaluation.worker.health import cached_issues
+from evaluation.worker.health import cached_issues, recheck
 from review.evidence.seals import read_as
 
 log = logging.getLogger("concord.web")
@@ -120,6 +120,7 @@ def unavailable_response(request: HttpRequest, error: DatabaseError) -> HttpResp
     if not (reason := unavailable_reason(error)):
         raise error
     log.error("the database cannot be used, %s: %s", reason, error)
+    recheck()
     if not connection.in_atomic_block:
         # SQLite stays read-only on a connection that was opened while the file was read-only.
         connection.close()

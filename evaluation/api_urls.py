@@ -5,7 +5,7 @@ from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
 from evaluation.criteria.api import CriterionViewSet
-from evaluation.datasets.api import QuestionSetViewSet
+from evaluation.datasets.api import QuestionSetViewSet, UploadViewSet
 from evaluation.judges.api import JudgeViewSet, RubricViewSet
 from evaluation.profiles.api import ProfileViewSet
 from evaluation.runs.api import AnswerSetViewSet, RunViewSet
@@ -13,6 +13,7 @@ from evaluation.systems.api import SystemViewSet
 
 router = SimpleRouter(use_regex_path=False)
 router.register("question-sets", QuestionSetViewSet, "api-question-set")
+router.register("uploads", UploadViewSet, "api-upload")
 router.register("systems", SystemViewSet, "api-system")
 router.register("answer-sets", AnswerSetViewSet, "api-answer-set")
 router.register("judges", JudgeViewSet, "api-judge")

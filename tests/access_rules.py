@@ -52,6 +52,7 @@ PAGES = {
     ("POST", "question-set-confirm"): EVALUATES,
     ("POST", "question-set-columns"): EVALUATES,
     ("POST", "question-set-encoding"): EVALUATES,
+    ("POST", "question-set-cancel"): EVALUATES,
     ("GET", "set-quality"): SEES_RUNS,
     ("GET", "run-retrieval"): SEES_RUNS,
     ("GET", "evaluation-new"): EVALUATES_SOMEWHERE,
@@ -155,6 +156,8 @@ API = {
     ("POST", "api-question-set-list"): LOGGED_IN,  # who may import nowhere has no project to name: 400
     ("GET", "api-question-set-detail"): SEES_RUNS,
     ("GET", "api-question-set-questions"): SEES_RUNS,
+    ("GET", "api-upload-list"): LOGGED_IN,
+    ("GET", "api-upload-detail"): EVALUATES,
     ("GET", "api-system-list"): LOGGED_IN,
     ("POST", "api-system-list"): LOGGED_IN,  # likewise
     ("GET", "api-system-detail"): SEES_RUNS,

@@ -22,9 +22,11 @@ from tests.pages.world import PEOPLE, World, make_world
 SUBJECTS: dict[str, Callable[[World], Any]] = {
     "question-set-preview": lambda w: w.batch.uuid,
     "question-set-confirm": lambda w: w.batch.uuid,
+    "question-set-cancel": lambda w: w.batch.uuid,
     "question-set-columns": lambda w: w.batch.uuid,
     "question-set-encoding": lambda w: w.batch.uuid,
     "question-set": lambda w: w.question_set.pk,
+    "upload": lambda w: w.large_batch.pk,
     "set-quality": lambda w: w.question_set.pk,
     "run": lambda w: w.run.pk,
     "answers-preview": lambda w: w.answer_batch.uuid,

@@ -100,6 +100,17 @@ def test_readiness_writes_at_most_once_in_ten_seconds(client: Client, monkeypatc
 
 
 @pytest.mark.django_db
+def test_failed_save_is_followed_by_a_probe_at_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client.get("/readyz").status_code == 200
+    with monkeypatch.context() as patch:
+        patch.setattr("django.contrib.auth.forms.AuthenticationForm.is_valid", fail)
+        assert client.post("/login/", {"username": "kim", "password": "x"}).status_code == 503
+    monkeypatch.setattr(health, "probe_write", lambda interval: fail() if not interval else None)
+    assert client.get("/readyz").status_code == 503
+    assert client.get("/readyz").status_code == 503
+
+
+@pytest.mark.django_db
 def test_readiness_failure_shows_only_codes(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "probe_write", fail)
     response = client.get("/readyz")
@@ -142,10 +153,10 @@ def test_healthcheck_command_prints_no_traceback_on_database_failure(monkeypatch
 
 
 @pytest.mark.django_db
-def test_every_write_probe_uses_the_same_row() -> None:
+def test_write_probe_leaves_one_row_of_more_than_a_save() -> None:
     for _ in range(3):
         probe_write()
-    assert DatabaseProbe.objects.count() == 1
+    assert len(DatabaseProbe.objects.get().content) == database.PROBE_BYTES
 
 
 @pytest.mark.django_db

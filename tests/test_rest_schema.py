@@ -35,6 +35,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 NAMES = (
     "metrics",
     "question-sets",
+    "uploads",
     "corpora",
     "systems",
     "answer-sets",

@@ -20,7 +20,7 @@ from django.utils import timezone
 from evaluation.core.canonical import content_hash
 from evaluation.models import AuditEvent, User
 from evaluation.storage import integrity
-from evaluation.storage.append_only import AppendOnly, TimestampedModel
+from evaluation.storage.append_only import UNFINISHED_LIMIT, AppendOnly, TimestampedModel
 
 GENESIS = "0" * 64
 # Arbitrary key of PostgreSQL's advisory lock.
@@ -180,7 +180,11 @@ def reseal_texts(seals: Iterable[AuditEvent], by: User | None) -> None:
 
 def _seal(model: type[TimestampedModel], before: datetime | None) -> int:
     after = _last_sealed_key(model)
-    oldest_rows = _unsealed(model).values_list("pk", "created_at")[:ROWS_PER_SEAL]
+    rows = _unsealed(model)
+    # A set that is still being imported will be sealed as a whole.
+    if model.unfinished and (importing := _importing(model).first()):
+        rows = rows.filter(pk__lt=importing.pk)
+    oldest_rows = rows.values_list("pk", "created_at")[:ROWS_PER_SEAL]
     keys = [pk for pk, _ in takewhile(lambda row: before is None or row[1] < before, oldest_rows)]
     if not keys:
         return 0
@@ -217,9 +221,16 @@ def _last_sealed_key(model: type[TimestampedModel]) -> int:
 
 
 def _sealable(model: type[TimestampedModel]) -> models.QuerySet[Any]:
-    purged_rows = model.purged_rows if issubclass(model, AppendOnly) else {}
     rows = model._base_manager.order_by("pk")
-    return rows.exclude(**purged_rows) if purged_rows else rows
+    if model.unfinished:
+        rows = rows.filter(**{model.unfinished: False})
+    return rows.exclude(**model.purged_rows) if model.purged_rows else rows
+
+
+def _importing(model: type[TimestampedModel]) -> models.QuerySet[Any]:
+    """Rows of unfinished sets whose import may still be completed."""
+    rows = model._base_manager.filter(**{model.unfinished: True}, created_at__gte=timezone.now() - 2 * UNFINISHED_LIMIT)
+    return rows.order_by("pk")
 
 
 def _unsealed(model: type[TimestampedModel]) -> models.QuerySet[Any]:

@@ -1,4 +1,4 @@
-"""Deletion of personal texts, old replies and unsent calls from append-only tables.
+"""Deletion of personal texts, old replies, unsent calls and unfinished imports from append-only tables.
 
 Figures, hashes and a tombstone in the audit log stay. Seals get new digests of the texts that are left, unless the
 texts were changed before, so ``verify_audit`` finds nothing that it would not have found. The database's role must own
@@ -20,8 +20,18 @@ from django.utils import timezone
 
 from evaluation.accounts import audit
 from evaluation.core.errors import DomainError
-from evaluation.models import ApiToken, AuditEvent, User
-from evaluation.models.work import ReplyRow
+from evaluation.models import (
+    Answer,
+    AnswerSet,
+    ApiToken,
+    AuditEvent,
+    Context,
+    ImportBatch,
+    Question,
+    QuestionSet,
+    User,
+)
+from evaluation.models.work import ImportWork, ReplyRow
 from evaluation.storage import append_only
 from evaluation.storage.append_only import AppendOnly
 
@@ -30,6 +40,7 @@ ERASED = "[erased]"
 PERSON_ERASED = "person.erased"
 REPLIES_PURGED = "replies.purged"
 UNSENT_PURGED = "attempts.purged"
+UNFINISHED_PURGED = "import.purged"
 
 
 def erase_person(person: User, *, by: User | None) -> dict[str, int]:
@@ -125,6 +136,44 @@ def _delete_unsent(replies: models.QuerySet[Any], attempts: Any) -> Iterator[tup
         attempts._base_manager.filter(pk__in=batch).delete()
     if keys:
         yield attempts(pk=keys[-1]), len(keys)
+
+
+def purge_unfinished(before: datetime, *, by: User | None) -> int:
+    """Delete the questions and answers of imports that were begun before ``before`` and cancelled or interrupted;
+    returns how many rows. No figure counts them. Imports that a worker will continue are kept.
+
+    Each batch is a transaction of its own, so that other writers do not wait."""
+    importing = ImportWork.objects.filter(batch__state=ImportBatch.State.IMPORTING)
+    total = 0
+    for field, sets, rows_of_set in _UNFINISHED:
+        kept = importing.exclude(**{field: None}).values(field)
+        for abandoned in sets.filter(is_unfinished=True, created_at__lt=before).exclude(pk__in=kept):
+            count = sum(_delete_in_batches(rows.filter(**{path: abandoned})) for rows, path in rows_of_set)
+            with transaction.atomic():
+                audit.record(by, UNFINISHED_PURGED, abandoned, rows=count)
+                ImportWork.objects.filter(**{field: abandoned}).update(**{field: None})
+                abandoned.delete()
+            total += count
+    return total
+
+
+# Field of ``ImportWork``, its sets, and the rows of a set with the path to it.
+_UNFINISHED: tuple[tuple[str, models.Manager[Any], tuple[tuple[models.Manager[Any], str], ...]], ...] = (
+    ("question_set", QuestionSet.all_objects, ((Question.objects, "question_set"),)),
+    (
+        "answer_set",
+        AnswerSet.all_objects,
+        ((Context.objects, "answer__answer_set"), (Answer.objects, "answer_set")),
+    ),
+)
+
+
+def _delete_in_batches(rows: models.QuerySet[Any]) -> int:
+    keys = list(rows.order_by().values_list("pk", flat=True))
+    for start in range(0, len(keys), 2000):
+        with transaction.atomic(), _without_triggers():
+            rows.model._base_manager.filter(pk__in=keys[start : start + 2000]).delete()
+    return len(keys)
 
 
 @contextmanager

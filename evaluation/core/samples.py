@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypedDict, Unpack
@@ -79,14 +79,18 @@ class QuestionSpec(FrozenModel):
     tags: tuple[str, ...] = ()
 
 
-def questions_hash(questions: Sequence[QuestionSpec]) -> str:
+def questions_hash(questions: Sequence[QuestionSpec], on_progress: Callable[[], object] = lambda: None) -> str:
     """Content hash of a set: all fields except metadata, sorted by id, independent of the file order.
 
     Default values are omitted, so that new fields of the product change no hash. The hash is that of a JSON list, which
-    is never built in memory."""
-    ids = [normalize_nfc(question.id) for question in questions]
+    is never built in memory. ``on_progress`` is called for each question."""
+    ids: list[str] = []
+    for question in questions:
+        ids.append(normalize_nfc(question.id))
+        on_progress()
     digest = hashlib.sha256(b"[")
     for position, index in enumerate(sorted(range(len(ids)), key=ids.__getitem__)):
+        on_progress()
         content = questions[index].model_dump(mode="json", exclude_defaults=True)
         digest.update((b"," if position else b"") + canonical_texts(content).encode())
     digest.update(b"]")

@@ -51,6 +51,11 @@ class QuestionAdmin(ReadOnlyAdmin):
     search_fields = ("external_id", "text")
     list_select_related = ("question_set",)
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Omit questions whose import is unfinished."""
+        rows: QuerySet[Any] = super().get_queryset(request).filter(question_set__is_unfinished=False)
+        return rows
+
 
 @admin.register(ImportBatch)
 class ImportBatchAdmin(ReadOnlyAdmin):

@@ -8,14 +8,16 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, QuerySet
+from django.urls import reverse
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import (
     BooleanField,
     CharField,
+    ChoiceField,
     DictField,
     IntegerField,
     JSONField,
@@ -26,13 +28,14 @@ from rest_framework.serializers import (
 )
 
 from evaluation.accounts.access import fetch
+from evaluation.core.errors import Problem
 from evaluation.core.roles import Action
 from evaluation.datasets.importing import import_question_set, set_name
-from evaluation.datasets.uploads import Preview, preview_file
+from evaluation.datasets.uploads import QUESTIONS, Preview, preview_file
 from evaluation.formats.shaping import MAX_MAP_BYTES, Shape, read_map
 from evaluation.formats.streaming import MemorySource, read_question_set
 from evaluation.formats.tree import MAX_BYTES
-from evaluation.models import Question, QuestionSet
+from evaluation.models import ImportBatch, Project, Question, QuestionSet
 from evaluation.rest.endpoints import (
     FILE_BODY,
     FormFileField,
@@ -46,7 +49,8 @@ from evaluation.rest.endpoints import (
 )
 from evaluation.rest.errors import ProblemSerializer, SentenceField
 from evaluation.rest.filters import NameInProjectFilter, QuestionFilter
-from evaluation.rest.requests import PagesOldestFirst
+from evaluation.rest.requests import PagesOldestFirst, UploadedBody
+from evaluation.runs.large_uploads import CHUNK_BYTES, LARGE_BYTES, store_large_questions
 
 QUESTION_SETS = QuestionSet.objects.annotate(question_count=Count("questions"))
 
@@ -125,6 +129,33 @@ class ImportedSetSerializer(Serializer[Any]):
     remarks = ProblemSerializer(source="file.remarks", many=True)
 
 
+class UploadSerializer(ModelSerializer[ImportBatch]):
+    """A large question file that workers check and import."""
+
+    status = ChoiceField(source="state", choices=ImportBatch.State.choices)
+    done = IntegerField(
+        source="work.done", help_text="of `total`: bytes while it is being checked, then questions stored"
+    )
+    total = IntegerField(source="work.total")
+    problems = SerializerMethodField()
+    question_set = IntegerField(
+        source="result_id", allow_null=True, help_text="id of the version, once it is confirmed"
+    )
+
+    class Meta:
+        model = ImportBatch
+        fields = (
+            *("id", "project", "name", "file_name", "status", "rows", "done", "total", "problems", "question_set"),
+            "created_at",
+        )
+        read_only_fields = fields
+
+    @extend_schema_field(ProblemSerializer(many=True))
+    def get_problems(self, batch: ImportBatch) -> Any:
+        """The first problems of a refused file."""
+        return ProblemSerializer([Problem(**problem) for problem in batch.work.problems], many=True).data
+
+
 class FieldChangeSerializer(Serializer[Any]):
     """Field of a question with its value before and after."""
 
@@ -188,7 +219,7 @@ class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
     @responds_with(
         ImportedSetSerializer,
         status=201,
-        other_responses={200: (ImportedSetSerializer, PreviewSerializer)},
+        other_responses={200: (ImportedSetSerializer, PreviewSerializer), 202: UploadSerializer},
         body={"multipart/form-data": QuestionSetForm, **FILE_BODY},
         query=QuestionSetOptions,
     )
@@ -196,9 +227,12 @@ class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
         """Import a question set.
 
         Responds with 201 for a new version, 200 for an existing version with the same content or for the preview of a
-        dry run, 400 with every problem of the file."""
+        dry run, 400 with every problem of the file. Larger files than 2 MB are read by workers: 202 with the upload,
+        whose address is in the header `Location` and shows the progress. A dry run of them ends with the check."""
         body, options = self.upload()
         project = project_for(request_user(request), options.get("project"))
+        if len(body.content) > LARGE_BYTES:
+            return self._store_large(body, options, project)
         limit = max(settings.CONCORD_UPLOAD_BYTES, len(body.content))
         file = read_question_set(
             MemorySource(body.content),
@@ -221,7 +255,32 @@ class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
         }
         return Response(response_data, status=201 if imported.created else 200)
 
+    def _store_large(self, body: UploadedBody, options: dict[str, Any], project: Project) -> Response:
+        if not (body.has_name or options["name"]):
+            raise ValidationError({"name": [_("Name the question set: the body has no file name.")]})
+        batch = store_large_questions(
+            project,
+            options["name"],
+            body.file_name,
+            (body.content[start : start + CHUNK_BYTES] for start in range(0, len(body.content), CHUNK_BYTES)),
+            request_user(self.request),
+            options={**{name: options[name] for name in ("group_by", "map", "qrels")}, "encoding": ""},
+            confirmed=not options["dry_run"],
+        )
+        headers = {"Location": reverse("api-upload-detail", args=[batch.pk])}
+        return Response(UploadSerializer(batch).data, status=202, headers=headers)
+
     @detail_view(QuestionSerializer, pages=PagesOldestFirst, filters=QuestionFilter)
     def questions(self, request: Request, pk: int) -> QuerySet[Question]:
         """Questions of a version, in pages."""
         return fetch(QuestionSet.objects.all(), request.user, Action.VIEW, pk).questions.all()
+
+
+@extend_schema_view(retrieve=extend_schema(description="The upload, with its progress and its problems."))
+class UploadViewSet(RowsViewSet):
+    """Large question files, newest first. A POST to `question-sets` adds one."""
+
+    rows = ImportBatch.objects.filter(kind=QUESTIONS, work__isnull=False).select_related("work")
+    needs = Action.EVALUATE
+    serializer_class = UploadSerializer
+    filterset_class = NameInProjectFilter

@@ -136,7 +136,9 @@ def columns_form(kind: str, preview: Preview | AnswersPreview) -> ColumnsForm | 
 
 
 class UploadForm(FileForm):
-    """Question file with its project and name, and relevance judgements."""
+    """Question file with its project and name, and relevance judgements. A worker parses large files row by row."""
+
+    size_setting = "CONCORD_LARGE_UPLOAD_BYTES"
 
     project = forms.ChoiceField(label=_("Project"))
     file = forms.FileField(
@@ -164,7 +166,7 @@ class UploadForm(FileForm):
 
     def clean_qrels(self) -> str:
         """Text of the relevance judgements; empty without a file."""
-        return self._read_text("qrels", self.max_bytes)
+        return self._read_text("qrels", settings.CONCORD_UPLOAD_BYTES)
 
     def __init__(self, *args: Any, projects: Sequence[Project], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

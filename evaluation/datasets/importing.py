@@ -1,10 +1,11 @@
 """Import question files as versions of question sets, and compare versions.
 
-A file with the content of an existing version selects that version; otherwise it becomes the next one."""
+A file with the content of an existing version selects that version; otherwise it becomes the next one. Its questions
+are stored in batches, in a set that stays hidden until it is complete."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -89,7 +90,8 @@ def differing_keys(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mappi
 _ABSENT = object()
 
 
-BATCH_SIZE = 1000
+# Small enough that other writers wait for less than a tenth of a second.
+QUESTIONS_PER_TRANSACTION = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,30 +131,82 @@ def newest_version(project: Project, name: str) -> QuestionSet | None:
 
 
 def import_question_set(project: Project, name: str, file: QuestionFile, *, by: User | None) -> Imported:
-    """Store a question set in one transaction, or select the existing version with the same content.
+    """Store a question set, or select the existing version with the same content.
 
     :raises DomainError: ``bad_name``."""
-    name, digest = clean_name(name), questions_hash(file.questions)
+    question_set = store_question_set(project, name, file, by=by)
+    imported = publish_question_set(question_set, file, by=by)
+    if imported is None:
+        raise ValueError("nobody was asked whether to publish the set")
+    return imported
+
+
+def store_question_set(project: Project, name: str, file: QuestionFile, *, by: User | None) -> QuestionSet:
+    """Store a hidden question set in short transactions, or return the existing version with the same content.
+
+    :raises DomainError: ``bad_name``."""
+    question_set = prepare_question_set(project, name, file, questions_hash(file.questions), by=by)
+    for _ in store_questions(question_set, file):
+        pass
+    return question_set
+
+
+def prepare_question_set(
+    project: Project, name: str, file: QuestionFile, content_hash: str, *, by: User | None
+) -> QuestionSet:
+    """Create the hidden question set to fill, or return the existing version with the same content.
+
+    :raises DomainError: ``bad_name``."""
+    name = clean_name(name)
+    return find_version(project, name, content_hash) or QuestionSet.all_objects.create(
+        project=project,
+        name=name,
+        version=0,
+        content_hash=content_hash,
+        metadata=dict(file.set_metadata),
+        is_unfinished=True,
+        created_by=by,
+    )
+
+
+def store_questions(question_set: QuestionSet, file: QuestionFile) -> Iterator[int]:
+    """Store the questions that a hidden set lacks, one transaction per batch, and yield the count stored so far.
+    Continues an interrupted import."""
+    if not question_set.is_unfinished:
+        return
+    count = question_set.questions.count()
+    rows = _rows(question_set, file, count)
+    while batch := list(islice(rows, QUESTIONS_PER_TRANSACTION)):
+        insert_values(Question, _COLUMNS, batch)
+        yield (count := count + len(batch))
+
+
+def publish_question_set(
+    question_set: QuestionSet,
+    file: QuestionFile,
+    *,
+    by: User | None,
+    claim: Callable[[QuestionSet], bool] = lambda _: True,
+) -> Imported | None:
+    """Make a stored question set visible as the next version of its name. If a set with the same content was published
+    meanwhile, that version is selected instead.
+
+    ``None`` if ``claim``, called with the version in the same transaction, is false."""
+    project, name = question_set.project, question_set.name
     with transaction.atomic():
         lock_project(project.pk)
         newest = newest_version(project, name)
-        if existing := find_version(project, name, digest):
-            return _select_existing(existing, newest, file)
-        question_set = QuestionSet.objects.create(
-            project=project,
-            name=name,
-            version=newest.version + 1 if newest else 1,
-            content_hash=digest,
-            predecessor=newest,
-            metadata=dict(file.set_metadata),
-            created_by=by,
-        )
-        rows = _rows(question_set, file)
-        while batch := list(islice(rows, BATCH_SIZE)):
-            insert_values(Question, _COLUMNS, batch)
-        audit.record(
-            by, "question_set.imported", question_set, hash=question_set.content_hash, questions=len(file.questions)
-        )
+        existing = find_version(project, name, question_set.content_hash)
+        if not claim(existing or question_set):
+            return None
+        if existing is None:
+            question_set.version = newest.version + 1 if newest else 1
+            question_set.predecessor, question_set.is_unfinished = newest, False
+            question_set.save(update_fields=["version", "predecessor", "is_unfinished"])
+            content_hash, count = question_set.content_hash, len(file.questions)
+            audit.record(by, "question_set.imported", question_set, hash=content_hash, questions=count)
+    if existing:
+        return _select_existing(existing, newest, file)
     params = {"set": str(question_set), "questions": len(file.questions), "before": str(newest)}
     return Imported(question_set, True, Problem("set_next_version" if newest else "set_created", params=params))
 
@@ -163,9 +217,10 @@ _COLUMNS = (
 )
 
 
-def _rows(question_set: QuestionSet, file: QuestionFile) -> Iterator[tuple[object, ...]]:
+def _rows(question_set: QuestionSet, file: QuestionFile, start: int) -> Iterator[tuple[object, ...]]:
     now = timezone.now()
-    for position, spec in enumerate(file.questions):
+    for position in range(start, len(file.questions)):
+        spec = file.questions[position]
         columns = spec.id, position, spec.category, spec.difficulty, spec.group, spec.text
         yield now, question_set.pk, *columns, spec.model_dump(mode="json"), dict(file.metadata.get(spec.id, {}))
 
@@ -179,9 +234,8 @@ def _select_existing(existing: QuestionSet, newest: QuestionSet | None, file: Qu
 def metadata_not_taken_over(existing: QuestionSet, file: QuestionFile) -> tuple[str, ...]:
     """Metadata keys, of the set or of any question, in which the file differs from an existing version of equal
     content."""
-    stored: Mapping[str, Mapping[str, Any]] = {
-        normalize_nfc(id_): metadata for id_, metadata in existing.questions.values_list("external_id", "metadata")
-    }
+    rows = existing.questions.exclude(metadata={}).values_list("external_id", "metadata")
+    stored: Mapping[str, Mapping[str, Any]] = {normalize_nfc(id_): metadata for id_, metadata in rows}
     question_keys = differing_keys(stored, {normalize_nfc(id_): metadata for id_, metadata in file.metadata.items()})
     set_keys = differing_keys({"": existing.metadata}, {"": file.set_metadata})
     return tuple(sorted({*question_keys, *set_keys}))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec
 from evaluation.datasets.forms import ColumnsForm, EncodingForm, UploadForm, columns_form, encoding_form
-from evaluation.datasets.uploads import Preview
+from evaluation.datasets.uploads import QUESTIONS, Preview
 from evaluation.messages.explanations import explain
-from evaluation.models import ImportBatch, QuestionSet
+from evaluation.models import ImportBatch, ImportWork, QuestionSet
+from evaluation.runs.large_uploads import WORKING, process_upload
 
 SHOWN_PROBLEMS = 500
 
@@ -49,18 +50,56 @@ class SetPage:
 
 @dataclass(frozen=True, slots=True)
 class PreviewPage:
-    """Preview of an upload."""
+    """Preview of an upload. The columns and the encoding of a ``large`` one cannot be changed."""
 
     batch: ImportBatch
     found: Preview
+    large: bool = False
 
     @property
     def columns(self) -> ColumnsForm | None:
-        return columns_form(self.batch.kind, self.found)
+        return None if self.large else columns_form(self.batch.kind, self.found)
 
     @property
     def encoding(self) -> EncodingForm | None:
-        return encoding_form(self.batch, self.found.encoding)
+        return None if self.large else encoding_form(self.batch, self.found.encoding)
+
+
+@dataclass(frozen=True, slots=True)
+class LargeUpload:
+    """A large upload and its background work. ``work`` is ``None`` until the file is complete."""
+
+    batch: ImportBatch
+    work: ImportWork | None
+
+    @classmethod
+    def of(cls, batch: ImportBatch) -> LargeUpload:
+        work = ImportWork.objects.annotate(waits_for=process_upload.problem("batch"))
+        return cls(batch, work.filter(batch=batch).first())
+
+    @property
+    def is_questions(self) -> bool:
+        return self.batch.kind == QUESTIONS
+
+    @property
+    def is_live(self) -> bool:
+        """Return whether work on the upload continues."""
+        return self.batch.state in WORKING
+
+    @property
+    def is_checking(self) -> bool:
+        """Return whether the file is being checked; otherwise its rows are being stored."""
+        return self.batch.state == ImportBatch.State.CHECKING
+
+    @property
+    def lines(self) -> list[str]:
+        """The explained problems, as many as one page shows."""
+        return [explain(Problem(**problem)) for problem in self.work.problems] if self.work else []
+
+    @property
+    def more(self) -> int:
+        """The number of problems not shown."""
+        return max(0, self.work.total - len(self.work.problems)) if self.work and self.work.problems else 0
 
 
 class FileProblems:

@@ -13,11 +13,9 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models.functions import Now
 
 from evaluation.accounts import audit
-from evaluation.core.canonical import clean_name
 from evaluation.core.errors import DomainError, InvalidFile, Problem
 from evaluation.core.samples import QuestionSpec, questions_hash
 from evaluation.datasets.importing import (
@@ -25,10 +23,11 @@ from evaluation.datasets.importing import (
     QuestionSetDifference,
     compare_questions,
     find_version,
-    import_question_set,
     metadata_not_taken_over,
     newest_version,
+    publish_question_set,
     set_name,
+    store_question_set,
 )
 from evaluation.formats.question_rows import QuestionFile
 from evaluation.formats.reading import WESTERN, display_name, recode
@@ -220,21 +219,43 @@ def preview(batch: ImportBatch) -> Preview:
     return preview_file(batch.project, batch.name, _stored_question_file(batch))
 
 
+def stored_preview(batch: ImportBatch, summary: Mapping[str, Any]) -> Preview:
+    """Preview of a large upload from the ``summary`` of its check, without the changes to the version before."""
+    shown = {name: summary[name] for name in ("categories", "metadata_keys", "format", "encoding", "shape", "columns")}
+    return Preview(
+        **shown,
+        name=batch.name,
+        questions=batch.rows,
+        remarks=tuple(Problem(**remark) for remark in summary["remarks"]),
+        first=tuple(QuestionSpec.model_validate(question) for question in summary["first"]),
+        newest=newest_version(batch.project, batch.name),
+        selects=find_version(batch.project, batch.name, summary["content_hash"]),
+        metadata_not_taken_over=(),
+        difference=None,
+    )
+
+
 def confirm_upload(batch: ImportBatch, by: User | None, *, name: str = "") -> Imported:
     """Import an upload, optionally under another name, and store the set's id in ``batch.result_id``.
 
     A second confirmation returns the version of the first, with a note.
 
     :raises DomainError: ``upload_expired``, ``bad_name``."""
-    file = _stored_question_file(batch) if batch.state == State.PARSED else None
-    with transaction.atomic():
-        if not claim_upload(batch) or file is None:
-            return _already_confirmed(batch)
-        imported = import_question_set(batch.project, clean_name(name or batch.name), file, by=by)
-        ImportBatch.objects.filter(pk=batch.pk).update(result_id=imported.question_set.pk)
-        audit.record(by, "upload.confirmed", batch, sha256=batch.file_sha256, question_set=imported.question_set.pk)
+    if batch.state != State.PARSED:
+        claim_upload(batch)
+        return _already_confirmed(batch)
+    file = _stored_question_file(batch)
+
+    def claim(version: QuestionSet) -> bool:
+        if claimed := claim_upload(batch):
+            ImportBatch.objects.filter(pk=batch.pk).update(result_id=version.pk)
+            audit.record(by, "upload.confirmed", batch, sha256=batch.file_sha256, question_set=version.pk)
+        return claimed
+
+    question_set = store_question_set(batch.project, name or batch.name, file, by=by)
+    imported = publish_question_set(question_set, file, by=by, claim=claim)
     batch.refresh_from_db()
-    return imported
+    return imported or _already_confirmed(batch)
 
 
 def _already_confirmed(batch: ImportBatch) -> Imported:

@@ -24,7 +24,14 @@ urlpatterns: list[URLPattern] = [
         name="question-set-encoding",
     ),
     path("question-sets/upload/<uuid:uuid>/confirm/", views.upload_confirm, name="question-set-confirm"),
+    path(
+        "question-sets/upload/<uuid:uuid>/cancel/",
+        views.upload_cancel,
+        {"kind": QUESTIONS},
+        name="question-set-cancel",
+    ),
     path("question-sets/<int:pk>/", views.question_set, name="question-set"),
     path("evaluations/answers/<uuid:uuid>/columns/", views.columns, {"kind": ANSWERS}, name="answers-columns"),
     path("evaluations/answers/<uuid:uuid>/encoding/", views.encoding, {"kind": ANSWERS}, name="answers-encoding"),
+    path("evaluations/answers/<uuid:uuid>/cancel/", views.upload_cancel, {"kind": ANSWERS}, name="answers-cancel"),
 ]

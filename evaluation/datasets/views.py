@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import signed_in_form, signed_in_get, signed_in_post, signed_in_user
@@ -16,7 +17,7 @@ from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.core.roles import Action
 from evaluation.datasets.forms import ColumnsForm, EncodingForm, UploadForm
-from evaluation.datasets.pages import PreviewPage, SetListPage, SetPage, UploadPage
+from evaluation.datasets.pages import LargeUpload, PreviewPage, SetListPage, SetPage, UploadPage
 from evaluation.datasets.uploads import (
     ANSWERS,
     QUESTIONS,
@@ -26,10 +27,18 @@ from evaluation.datasets.uploads import (
     confirm_upload,
     preview,
     store_upload,
+    stored_preview,
 )
 from evaluation.messages.explanations import explain, explain_refusal
-from evaluation.models import ImportBatch, QuestionSet
+from evaluation.models import ImportBatch, ImportWork, QuestionSet
 from evaluation.runs.answer_uploads import AnswersPreview, preview_answers
+from evaluation.runs.large_uploads import (
+    CHUNK_BYTES,
+    LARGE_BYTES,
+    cancel_large_file,
+    confirm_large_file,
+    store_large_questions,
+)
 
 PREVIEWS: dict[str, Callable[[ImportBatch], Preview | AnswersPreview]] = {
     QUESTIONS: preview,
@@ -94,16 +103,13 @@ def upload(request: HttpRequest) -> HttpResponse:
         return _upload_page(request, UploadPage(form), status=400)
     file = form.cleaned_data["file"]
     options = {name: form.cleaned_data[name] for name in ("group_by", "map", "encoding", "qrels")}
+    project, name, user = form.chosen_project, form.cleaned_data["name"], signed_in_user(request)
     try:
-        batch = store_upload(
-            form.chosen_project,
-            QUESTIONS,
-            form.cleaned_data["name"],
-            file.name,
-            file.read(),
-            options,
-            signed_in_user(request),
-        )
+        if file.size > LARGE_BYTES:
+            pieces = file.chunks(CHUNK_BYTES)
+            batch = store_large_questions(project, name, file.name, pieces, user, options=options)
+        else:
+            batch = store_upload(project, QUESTIONS, name, file.name, file.read(), options, user)
     except InvalidFile as error:
         return _upload_page(request, UploadPage(form, file.name, error.problems), status=400)
     except DomainError as error:
@@ -117,7 +123,12 @@ def upload_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     """Preview of an upload."""
     batch = fetch_upload(request, uuid)
     if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
-        return redirect("question-set", batch.result_id)
+        return response_or_refresh(request, redirect("question-set", batch.result_id))
+    if batch.state not in {ImportBatch.State.PARSED, ImportBatch.State.EXPIRED}:
+        return render(request, "evaluation/datasets/upload_progress.html", {"page": LargeUpload.of(batch)})
+    if (work := ImportWork.objects.filter(batch=batch).first()) and batch.state == ImportBatch.State.PARSED:
+        page = PreviewPage(batch, stored_preview(batch, work.summary), large=True)
+        return response_or_refresh(request, render(request, "evaluation/datasets/upload_preview.html", {"page": page}))
     try:
         page = PreviewPage(batch, preview(batch))
     except DomainError as error:
@@ -161,6 +172,9 @@ def encoding(request: HttpRequest, uuid: str, kind: str) -> HttpResponse:
 def upload_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
     """Import a previewed file."""
     batch = fetch_upload(request, uuid)
+    if ImportWork.objects.filter(batch=batch).exists():
+        confirm_large_file(batch, signed_in_user(request))
+        return redirect("question-set-preview", batch.uuid)
     try:
         imported = confirm_upload(batch, signed_in_user(request), name=request.POST.get("name", ""))
     except DomainError as error:
@@ -168,6 +182,20 @@ def upload_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
         return redirect("question-set-upload")
     messages.success(request, explain(imported.note))
     return redirect("question-set", imported.question_set.pk)
+
+
+@signed_in_post
+def upload_cancel(request: HttpRequest, uuid: str, kind: str) -> HttpResponse:
+    """Cancel the check or import of a large file."""
+    batch = fetch_upload(request, uuid, kind)
+    if not cancel_large_file(batch, signed_in_user(request)):
+        messages.warning(request, gettext("The import had ended already; nothing was changed."))
+    return redirect("question-set-preview" if kind == QUESTIONS else "answers-preview", batch.uuid)
+
+
+def response_or_refresh(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """The response, or a reload for an htmx request that polls for changes."""
+    return HttpResponse(headers={"HX-Refresh": "true"}) if "HX-Request" in request.headers else response
 
 
 def fetch_upload(request: HttpRequest, uuid: str, kind: str = QUESTIONS) -> ImportBatch:

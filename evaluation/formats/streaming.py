@@ -88,8 +88,8 @@ class _StreamedRecord(NamedTuple):
 class _RowStream:
     """Iterates over the rows of a file.
 
-    ``bytes_read`` of ``size`` is the progress. ``max_bytes`` limits files that are read as a whole, ``max_rows``
-    streamed ones; ``None`` means no limit."""
+    ``bytes_read`` of ``size`` is the progress; ``on_progress`` is called with it after each row. ``max_bytes`` limits
+    files that are read as a whole, ``max_rows`` streamed ones; ``None`` means no limit."""
 
     kind: ClassVar[str]
 
@@ -101,8 +101,9 @@ class _RowStream:
         shape: Shape | None = None,
         max_bytes: int | None = None,
         max_rows: int | None = None,
+        on_progress: Callable[[int], object] = lambda _: None,
     ) -> None:
-        self.problems = Problems(display_name(name))
+        self.problems, self._on_progress = Problems(display_name(name)), on_progress
         self.size, self.bytes_read = source.size, 0
         self._source, self._shape = source, shape
         self._max_bytes, self._max_rows = max_bytes, max_rows
@@ -131,6 +132,7 @@ class _RowStream:
                 if self._max_rows is not None and number > self._max_rows:
                     problems.stop("too_many_rows", node.line, limit=self._max_rows)
                 self.bytes_read = end
+                self._on_progress(end)
                 row = self._record_reader.read_row(node) if self._record_reader and node.kind is NodeKind.MAP else node
                 if row is not None:
                     yield row
@@ -198,7 +200,7 @@ class _QuestionStream(_RowStream):
 
     def read(self, group_by: str) -> QuestionFile | None:
         """Return the question set, or ``None`` if the file must be read as a whole."""
-        if self.size > self.limit or (file_format := self._detect_streamable_format()) is None:
+        if (file_format := self._detect_streamable_format()) is None:
             return None
         reader = QuestionReader(self.problems, group_by)
         # The second pass raises the problem again.
@@ -221,11 +223,14 @@ def read_question_set(
     shape: Shape | None = None,
     qrels: bytes = b"",
     max_bytes: int | None = None,
+    max_rows: int | None = None,
+    on_progress: Callable[[int], object] = lambda _: None,
 ) -> QuestionFile:
-    """Read a question set as :func:`read_questions` does; streamed files are spooled to temporary files.
+    """Read a question set as :func:`read_questions` does; streamed files are spooled to temporary files and may have
+    ``max_rows``. They are read twice; ``on_progress`` is called with the bytes read, after each row.
 
     :raises InvalidFile: with every problem."""
-    stream = _QuestionStream(source, name, shape=shape, max_bytes=max_bytes)
+    stream = _QuestionStream(source, name, shape=shape, max_bytes=max_bytes, max_rows=max_rows, on_progress=on_progress)
     # Relevance judgements need all questions at once.
     if not qrels and (question_file := stream.read(group_by)):
         return question_file

@@ -27,7 +27,7 @@ REFUSALS = {
         "“%(metric)s” is a metric of the product with the scale %(scale)s; it cannot be defined as %(given)s. "
         "Give the imported metric another name."
     ),
-    "bad_name": _("“%(name)s” cannot be a name: it needs 1 to %(limit)s characters, none of them invisible."),
+    "bad_name": problems.PROBLEM_MESSAGES["bad_name"],
     "unknown_upload_kind": _("Files of the kind “%(kind)s” cannot be uploaded here."),
     "upload_expired": _("The upload of %(file)s was not confirmed within a day. Upload the file again."),
     **corpora.REFUSALS,

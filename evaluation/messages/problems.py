@@ -93,6 +93,7 @@ PROBLEM_MESSAGES = {
     "ragged_row": _("The row has %(found)s cells, the header %(expected)s. Quote cells that contain the separator."),
     "header_empty": _("Column %(column)s of the header has no name."),
     "header_twice": _("The column “%(name)s” stands twice in the header."),
+    "bad_name": _("“%(name)s” cannot be a name: it needs 1 to %(limit)s characters, none of them invisible."),
     "too_many_rows": _("The table has more than %(limit)s rows. Split it."),
     "too_many_columns": _("The table has more than %(limit)s columns. Remove those that are not needed."),
     "workbook_broken": _("The workbook cannot be read (%(detail)s). Save it anew in Excel, or as CSV UTF-8."),

@@ -322,12 +322,13 @@ class Migration(migrations.Migration):
                     ('content_hash', models.CharField(editable=False, max_length=64, verbose_name='content hash')),
                     ('predecessor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='successors', to='evaluation.questionset', verbose_name='version before')),
                     ('metadata', models.JSONField(blank=True, default=dict, verbose_name='metadata')),
+                    ('is_unfinished', models.BooleanField(default=False, editable=False)),
                 ],
                 options={
                     'verbose_name': 'question set',
                     'verbose_name_plural': 'question sets',
                     'indexes': [models.Index(fields=['project', 'name', 'content_hash'], name='set_by_content')],
-                    'constraints': [models.UniqueConstraint(fields=('project', 'name', 'version'), name='one_set_per_version')],
+                    'constraints': [models.UniqueConstraint(condition=models.Q(('is_unfinished', False)), fields=('project', 'name', 'version'), name='one_set_per_version')],
                 },
             ),
             migrations.CreateModel(
@@ -705,6 +706,7 @@ class Migration(migrations.Migration):
                     ('summary', models.JSONField(default=dict)),
                     ('problems', models.JSONField(default=list)),
                     ('answer_set', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.answerset')),
+                    ('question_set', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='evaluation.questionset')),
                 ],
                 options={
                     'abstract': False,
@@ -765,6 +767,7 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('written_at', models.DateTimeField()),
+                    ('content', models.BinaryField()),
                 ],
                 options={
                     'indexes': [],

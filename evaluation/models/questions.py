@@ -1,11 +1,11 @@
 """Question sets with their questions, and systems under test; versions are immutable."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.validators import MinValueValidator
 from django.db import models
-from django.db.models import PROTECT
+from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.samples import QuestionSpec, questions_hash
@@ -13,10 +13,21 @@ from evaluation.models.accounts import AuditEvent, Project
 from evaluation.storage.append_only import AppendOnly, Authored, PausableEndpoint, TimestampedModel
 
 
+class VisibleQuestionSets(models.Manager["QuestionSet"]):
+    """Hides question sets whose import is unfinished or was abandoned."""
+
+    def get_queryset(self) -> models.QuerySet["QuestionSet"]:
+        return super().get_queryset().filter(is_unfinished=False)
+
+
 class QuestionSet(AppendOnly, Authored):
     """One version of a named set. Edits create a successor; equal content selects the existing version.
 
-    ``content_hash`` covers every field of every question except ``metadata``, with questions sorted by id."""
+    ``content_hash`` covers every field of every question except ``metadata``, with questions sorted by id.
+    ``is_unfinished``: its import is in progress or was abandoned. Only :attr:`all_objects` finds it then, and it has no
+    version yet (0)."""
+
+    mutable_while = unfinished = "is_unfinished"
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="question_sets")
     name = models.CharField(_("name"), max_length=200)
@@ -26,11 +37,19 @@ class QuestionSet(AppendOnly, Authored):
         "self", verbose_name=_("version before"), on_delete=PROTECT, null=True, blank=True, related_name="successors"
     )
     metadata = models.JSONField(_("metadata"), default=dict, blank=True)
+    is_unfinished = models.BooleanField(default=False, editable=False)
+
+    objects = VisibleQuestionSets()
+    all_objects: ClassVar[models.Manager["QuestionSet"]] = models.Manager()
 
     class Meta:
         verbose_name = _("question set")
         verbose_name_plural = _("question sets")
-        constraints = [models.UniqueConstraint(fields=["project", "name", "version"], name="one_set_per_version")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "name", "version"], condition=Q(is_unfinished=False), name="one_set_per_version"
+            )
+        ]
         indexes = [models.Index(fields=["project", "name", "content_hash"], name="set_by_content")]
 
     def __str__(self) -> str:
@@ -49,6 +68,8 @@ class QuestionSet(AppendOnly, Authored):
 
 class Question(AppendOnly):
     """A question of one version of a set. Read ``spec`` through :meth:`read` only."""
+
+    unfinished = "question_set__is_unfinished"
 
     question_set = models.ForeignKey(
         QuestionSet, verbose_name=_("question set"), on_delete=PROTECT, related_name="questions"

@@ -46,6 +46,7 @@ class AnswerSet(TimestampedModel, Authored):
     is_unfinished = models.BooleanField(default=False, editable=False)
 
     sealed_fields = ("project", "question_set", "system_version", "k", "evaluation_type", "source")
+    unfinished = "is_unfinished"
 
     objects = VisibleAnswerSets()
     all_objects: ClassVar[models.Manager["AnswerSet"]] = models.Manager()
@@ -64,6 +65,8 @@ class AnswerSet(TimestampedModel, Authored):
 
 class Answer(AppendOnly):
     """A system's answer, or the reason of its failure. ``retrieves`` distinguishes "no contexts" from "none found"."""
+
+    unfinished = "answer_set__is_unfinished"
 
     answer_set = models.ForeignKey(AnswerSet, on_delete=PROTECT, related_name="answers")
     question = models.ForeignKey(Question, on_delete=PROTECT, related_name="answers")
@@ -114,6 +117,8 @@ class Answer(AppendOnly):
 
 class Context(AppendOnly):
     """A retrieved passage, in the order in which the system used it."""
+
+    unfinished = "answer__answer_set__is_unfinished"
 
     answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="contexts")
     position = models.PositiveIntegerField()

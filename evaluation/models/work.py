@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.canonical import text_hash
 from evaluation.models.accounts import Project
 from evaluation.models.judges import Endpoint
-from evaluation.models.questions import ImportBatch, Question, System
+from evaluation.models.questions import ImportBatch, Question, QuestionSet, System
 from evaluation.models.runs import Answer, AnswerSet, Run, RunJudge
 from evaluation.storage.append_only import AppendOnly, TimestampedModel
 
@@ -89,7 +89,7 @@ def score_origin(run_id: int, step_key: str, repeat: int) -> str:
 
 
 class Attempt(AppendOnly):
-    """One call for a unit, recorded before it is sent; number 1 is created together with the claim."""
+    """One call for a unit, recorded before it is sent; number 1 is the first call of a claim."""
 
     # `purge` deletes attempts that were never sent.
     is_digested = False
@@ -177,9 +177,9 @@ class Job(TimestampedModel):
 
 
 class ImportWork(TimestampedModel):
-    """Progress of a large upload: ``done`` of ``total`` (bytes during the check, answers during the import).
+    """Progress of a large upload: ``done`` of ``total`` (bytes during the check, rows during the import).
 
-    ``summary`` and ``problems`` are the results of the check; ``answer_set`` receives the answers."""
+    ``summary`` and ``problems`` are the results of the check; ``answer_set`` or ``question_set`` receives the rows."""
 
     batch = models.OneToOneField(ImportBatch, on_delete=models.CASCADE, related_name="work")
     size = models.PositiveBigIntegerField()
@@ -188,6 +188,7 @@ class ImportWork(TimestampedModel):
     summary = models.JSONField(default=dict)
     problems = models.JSONField(default=list)
     answer_set = models.ForeignKey(AnswerSet, on_delete=PROTECT, null=True, related_name="+")
+    question_set = models.ForeignKey(QuestionSet, on_delete=models.SET_NULL, null=True, related_name="+")
 
 
 class BatchState(models.TextChoices):
@@ -253,6 +254,8 @@ class ProcessRestart(models.Model):
 
 
 class DatabaseProbe(models.Model):
-    """The only row that health checks write, to test whether the database accepts writes."""
+    """The only row that health checks write, to test whether the database accepts writes. ``content`` takes as much
+    space as a save."""
 
     written_at = models.DateTimeField()
+    content = models.BinaryField()

@@ -240,20 +240,21 @@ class ViewSet(ViewSetMixin, StrictAPIView):
 
 
 class RowsViewSet(ListModelMixin, ViewSet):
-    """Rows of the projects that the caller may view: a list in cursor pages, and each row by id.
+    """Rows of the caller's projects: a list in cursor pages, and each row by id.
 
-    ``rows`` are all rows with related data; a caller without a role gets an empty list."""
+    ``rows`` are all rows with related data; a caller whose role does not permit ``needs`` gets an empty list."""
 
     pagination_class = Pages
     filter_backends = (DjangoFilterBackend,)
     rows: ClassVar[QuerySet[Any]]
     path: ClassVar[str] = ""
+    needs: ClassVar[Action] = Action.VIEW
 
     def get_queryset(self) -> QuerySet[Any]:
-        return visible(self.rows.all(), self.request.user, Action.VIEW, path=self.path)
+        return visible(self.rows.all(), self.request.user, self.needs, path=self.path)
 
     def get_object(self) -> Any:
-        return fetch(self.rows.all(), self.request.user, Action.VIEW, self.kwargs["pk"], path=self.path)
+        return fetch(self.rows.all(), self.request.user, self.needs, self.kwargs["pk"], path=self.path)
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Page of the rows."""

@@ -82,7 +82,7 @@ class TooLarge(APIException):
         if limit > MAX_JSON_BYTES or limit - settings.CONCORD_UPLOAD_BYTES in {0, MULTIPART_OVERHEAD}:
             name = {"name": "CONCORD_UPLOAD_BYTES"}
             message += " " + _("Whoever runs the site sets this by %(name)s.") % name
-            message += " " + _("Large files of answers are taken by the page, and by a command of any size.")
+            message += " " + _("Larger files are taken by the page, and by a command of any size.")
         super().__init__(message)
 
 
@@ -193,8 +193,8 @@ class FileBody(BaseParser):
 
         :raises UnsupportedMediaType: for a form, in whose fields the CSRF check of a session looks for its token.
         :raises TooLarge: above the limit."""
-        if is_form_media_type(media_type):
-            raise UnsupportedMediaType(str(media_type))
+        if is_form_media_type(media_type or ""):
+            raise UnsupportedMediaType(media_type or "")
         check_length(parser_context, settings.CONCORD_UPLOAD_BYTES)
         extension = self.EXTENSIONS.get((media_type or "").partition(";")[0].strip().lower(), "")
         return UploadedBody(f"body.{extension}" if extension else "body", stream.read(), has_name=False)

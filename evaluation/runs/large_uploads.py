@@ -1,5 +1,5 @@
-"""Large answer files: stored in chunks, checked by a worker, previewed, confirmed, and imported by a worker. Both steps
-show their progress and can be cancelled.
+"""Large files of answers or questions: stored in chunks, checked by a worker, previewed, confirmed, and imported by a
+worker. Both steps show their progress and can be cancelled.
 
 If a worker dies, another one continues once its lease expires: it parses the file again and stores what is missing."""
 
@@ -9,7 +9,8 @@ import hashlib
 import io
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -19,27 +20,41 @@ from typing import Any, BinaryIO
 from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from evaluation.accounts import audit
 from evaluation.core.canonical import clean_name
-from evaluation.core.errors import InvalidFile, Problem
-from evaluation.datasets.uploads import ANSWERS, expire_uploads, must_confirm_windows_1252
+from evaluation.core.errors import DomainError, InvalidFile, Problem
+from evaluation.core.samples import questions_hash
+from evaluation.datasets.importing import prepare_question_set, publish_question_set, set_name, store_questions
+from evaluation.datasets.uploads import (
+    ANSWERS,
+    PREVIEW_QUESTIONS,
+    QUESTIONS,
+    expire_uploads,
+    must_confirm_windows_1252,
+)
+from evaluation.formats.question_rows import QuestionFile
 from evaluation.formats.reading import WESTERN, display_name, recode
-from evaluation.formats.shaping import read_map
-from evaluation.formats.streaming import AnswerStream, MemorySource, Source
+from evaluation.formats.shaping import Shape, read_map
+from evaluation.formats.streaming import AnswerStream, MemorySource, Source, read_question_set
 from evaluation.formats.tree import Problems
-from evaluation.models import Heartbeat, ImportBatch, ImportChunk, ImportWork, QuestionSet, User
+from evaluation.models import AnswerSet, Heartbeat, ImportBatch, ImportChunk, ImportWork, Project, QuestionSet, User
 from evaluation.runs.answer_files import CheckedAnswers, complete_answer_set, prepare_answer_set
 from evaluation.runs.answer_matching import MatchedRow
+from evaluation.storage.append_only import UNFINISHED_LIMIT
 from evaluation.worker.jobs import AT_ONCE, Lease, job
 from evaluation.worker.lifecycle import start
 
 # Larger files are parsed by a worker.
 LARGE_BYTES = 2 * 1024 * 1024
 MAX_ROWS = 500_000
+MAX_QUESTIONS = 1_000_000
 CHUNK_BYTES = 512 * 1024
 JOB_SECONDS = 4 * 3600
 MAX_STORED_PROBLEMS = 500
+# Categories in the preview.
+MAX_CATEGORIES = 100
 _REPORT_SECONDS = 1.0
 State = ImportBatch.State
 WORKING = (State.CHECKING, State.IMPORTING)
@@ -55,21 +70,52 @@ def store_large_file(
     map_text: str,
     encoding: str = "",
 ) -> ImportBatch:
-    """Store a file chunk by chunk, each in its own transaction, and enqueue its check.
+    """Store an answer file and enqueue its check.
 
     :raises InvalidFile: for an invalid map.
     :raises DomainError: ``bad_name`` for the system."""
-    name = clean_name(system)
-    if map_text:
-        read_map(map_text.encode())
+    options = {"questions": question_set.pk, "map": map_text, "encoding": encoding}
+    return _store_file(question_set.project, ANSWERS, clean_name(system), file_name, pieces, by, options)
+
+
+def store_large_questions(
+    project: Project,
+    name: str,
+    file_name: str,
+    pieces: Iterable[bytes],
+    by: User | None,
+    *,
+    options: Mapping[str, Any],
+    confirmed: bool = False,
+) -> ImportBatch:
+    """Store a question file and enqueue its check, and with ``confirmed`` also its import. An empty ``name`` is
+    replaced by the file's own. ``options`` are ``group_by``, ``map``, ``qrels`` and ``encoding``.
+
+    :raises InvalidFile: for an invalid map.
+    :raises DomainError: ``bad_name``."""
+    options = {**options, "confirmed": confirmed}
+    return _store_file(project, QUESTIONS, clean_name(name) if name else "", file_name, pieces, by, options)
+
+
+def _store_file(
+    project: Project,
+    kind: str,
+    name: str,
+    file_name: str,
+    pieces: Iterable[bytes],
+    by: User | None,
+    options: Mapping[str, Any],
+) -> ImportBatch:
+    """Store a file chunk by chunk, each in its own transaction, and enqueue its check."""
+    _shape(options)
     expire_uploads()
     batch = ImportBatch.objects.create(
         uuid=uuid.uuid4(),
-        project=question_set.project,
-        kind=ANSWERS,
+        project=project,
+        kind=kind,
         name=name,
         file_name=display_name(file_name),
-        options={"questions": question_set.pk, "map": map_text, "encoding": encoding},
+        options=options,
         state=State.CHECKING,
         created_by=by,
     )
@@ -99,7 +145,8 @@ def confirm_large_file(batch: ImportBatch, by: User | None) -> bool:
 
 
 def cancel_large_file(batch: ImportBatch, by: User | None) -> bool:
-    """Cancel the upload; false if its answers are already published. Answers stored so far stay hidden."""
+    """Cancel the upload; false if its rows are already published. Rows stored so far stay hidden until ``purge``
+    deletes them."""
     with transaction.atomic():
         rows = ImportBatch.objects.filter(pk=batch.pk, state__in=[*WORKING, State.PARSED], result_id=None)
         cancelled = bool(rows.update(state=State.CANCELLED))
@@ -125,12 +172,15 @@ class UploadStopped(Exception):
 
 @job("upload", seconds=JOB_SECONDS)
 def process_upload(batch_id: int, lease: Lease) -> timedelta | None:
-    work = ImportWork.objects.select_related("batch__project", "batch__created_by", "answer_set").get(batch=batch_id)
+    related = ("batch__project", "batch__created_by", "answer_set", "question_set")
+    work = ImportWork.objects.select_related(*related).get(batch=batch_id)
     try:
         if work.batch.state == State.CHECKING:
             _check_file(work, ProgressReporter(work, lease))
-        elif work.batch.state == State.IMPORTING:
-            _store_answers(work, ProgressReporter(work, lease))
+            return AT_ONCE if work.batch.options.get("confirmed") else None
+        if work.batch.state == State.IMPORTING:
+            store = _store_answers if work.batch.kind == ANSWERS else _store_questions
+            store(work, ProgressReporter(work, lease))
     except UploadStopped:
         return AT_ONCE
     except InvalidFile as refusal:
@@ -164,14 +214,13 @@ class ProgressReporter:
 @contextmanager
 def _open_checked_answers(work: ImportWork, reporter: ProgressReporter) -> Iterator[CheckedAnswers]:
     options = work.batch.options
-    source = _decode_source(StoredFile(work.batch_id, work.size), options["encoding"], work.batch.file_name)
+    source = _decode_source(work)
     questions = QuestionSet.objects.select_related("project").get(pk=options["questions"])
-    shape = read_map(options["map"].encode()) if options["map"] else None
     stream = AnswerStream(
         source,
         work.batch.file_name,
-        shape=shape,
-        max_bytes=max(settings.CONCORD_UPLOAD_BYTES, source.size if options["encoding"] else 0),
+        shape=_shape(options),
+        max_bytes=_max_bytes(work, source),
         max_rows=MAX_ROWS,
     )
 
@@ -182,10 +231,36 @@ def _open_checked_answers(work: ImportWork, reporter: ProgressReporter) -> Itera
         yield checked
 
 
-def _decode_source(source: Source, encoding: str, file_name: str) -> Source:
+def _read_questions(work: ImportWork, reporter: ProgressReporter) -> QuestionFile:
+    options, is_checking = work.batch.options, work.batch.state == State.CHECKING
+    source = _decode_source(work)
+    return read_question_set(
+        source,
+        work.batch.file_name,
+        group_by=options["group_by"],
+        shape=_shape(options),
+        qrels=options["qrels"].encode(),
+        max_bytes=_max_bytes(work, source),
+        max_rows=MAX_QUESTIONS,
+        on_progress=lambda bytes_read: reporter(bytes_read if is_checking else work.done),
+    )
+
+
+def _shape(options: Mapping[str, Any]) -> Shape | None:
+    return read_map(options["map"].encode()) if options["map"].strip() else None
+
+
+def _max_bytes(work: ImportWork, source: Source) -> int:
+    """The limit of files that are read as a whole; a decoded one is in memory already."""
+    return max(settings.CONCORD_UPLOAD_BYTES, source.size if work.batch.options["encoding"] else 0)
+
+
+def _decode_source(work: ImportWork) -> Source:
     """The file as UTF-8. A file in another encoding is read into memory as a whole.
 
     :raises InvalidFile: if it is too large for that, or not in the encoding."""
+    encoding, file_name = work.batch.options["encoding"], work.batch.file_name
+    source = StoredFile(work.batch_id, work.size)
     if not encoding:
         return source
     if source.size > settings.CONCORD_UPLOAD_BYTES:
@@ -196,17 +271,18 @@ def _decode_source(source: Source, encoding: str, file_name: str) -> Source:
 
 def _check_file(work: ImportWork, reporter: ProgressReporter) -> None:
     """Check the file; one that looks like Windows-1252 is read as such, and the preview asks for confirmation."""
+    check = _check_answers if work.batch.kind == ANSWERS else _check_questions
     try:
-        _check_as_encoded(work, reporter)
+        check(work, reporter)
     except InvalidFile as refusal:
-        if not must_confirm_windows_1252(refusal):
+        if not must_confirm_windows_1252(refusal) or work.batch.options.get("confirmed"):
             raise
         work.batch.options["encoding"] = WESTERN
         work.batch.save(update_fields=["options"])
-        _check_as_encoded(work, reporter)
+        check(work, reporter)
 
 
-def _check_as_encoded(work: ImportWork, reporter: ProgressReporter) -> None:
+def _check_answers(work: ImportWork, reporter: ProgressReporter) -> None:
     with _open_checked_answers(work, reporter) as checked:
         facts = checked.facts
         preview = {
@@ -217,9 +293,40 @@ def _check_as_encoded(work: ImportWork, reporter: ProgressReporter) -> None:
             "first": [_preview_row(matched_row) for matched_row in checked.first_rows],
             "shape": facts.shape,
         }
+    _end_check(work, preview, checked.rows, name=work.batch.name)
+
+
+def _check_questions(work: ImportWork, reporter: ProgressReporter) -> None:
+    file = _read_questions(work, reporter)
+    try:
+        name = set_name(work.batch.name, file, work.batch.file_name)
+    except DomainError as refusal:
+        raise InvalidFile([Problem(refusal.code, work.batch.file_name, params=refusal.params)]) from refusal
+    categories: Counter[str] = Counter()
+    for question in file.questions:
+        reporter(work.size)
+        categories[question.category] += 1
+    preview = {
+        "content_hash": questions_hash(file.questions, lambda: reporter(work.size)),
+        "categories": categories.most_common(MAX_CATEGORIES),
+        "metadata_keys": file.metadata_keys,
+        "remarks": [asdict(problem) for problem in file.remarks],
+        "first": [question.model_dump(mode="json") for question in file.questions[:PREVIEW_QUESTIONS]],
+        "format": file.format,
+        "encoding": file.encoding,
+        "shape": file.shape,
+        "columns": file.columns,
+    }
+    _end_check(work, preview, len(file.questions), name=name)
+
+
+def _end_check(work: ImportWork, preview: Mapping[str, Any], rows: int, *, name: str) -> None:
+    confirmed = bool(work.batch.options.get("confirmed"))
+    state, done, total = (State.IMPORTING, 0, rows) if confirmed else (State.PARSED, work.size, work.size)
     with transaction.atomic():
-        ImportWork.objects.filter(pk=work.pk).update(summary=preview, done=work.size)
-        ImportBatch.objects.filter(pk=work.batch_id, state=State.CHECKING).update(state=State.PARSED, rows=checked.rows)
+        ImportWork.objects.filter(pk=work.pk).update(summary=preview, done=done, total=total)
+        checking = ImportBatch.objects.filter(pk=work.batch_id, state=State.CHECKING)
+        checking.update(state=state, rows=rows, name=name)
 
 
 def _preview_row(matched_row: MatchedRow) -> dict[str, Any]:
@@ -233,7 +340,7 @@ def _store_answers(work: ImportWork, reporter: ProgressReporter) -> None:
     batch, by = work.batch, work.batch.created_by
     with _open_checked_answers(work, reporter) as checked:
         answer_set = work.answer_set
-        if answer_set is None:
+        if answer_set is None or _is_too_old(answer_set):
             answer_set = prepare_answer_set(
                 checked, batch.name, by=by, source=batch.file_name, sha256=batch.file_sha256
             )
@@ -252,6 +359,31 @@ def _store_answers(work: ImportWork, reporter: ProgressReporter) -> None:
     start(run, by)
     ImportBatch.objects.filter(pk=batch.pk).update(state=State.CONFIRMED, result_id=run.answer_set_id)
     ImportWork.objects.filter(pk=work.pk).update(done=checked.rows)
+    _delete_chunks(batch)
+
+
+def _is_too_old(stored_set: AnswerSet | QuestionSet) -> bool:
+    """Return whether a set that is begun must not be continued, because seals may leave it out by now."""
+    return stored_set.is_unfinished and stored_set.created_at < timezone.now() - UNFINISHED_LIMIT
+
+
+def _store_questions(work: ImportWork, reporter: ProgressReporter) -> None:
+    batch, by = work.batch, work.batch.created_by
+    file = _read_questions(work, reporter)
+    question_set = work.question_set
+    if question_set is None or _is_too_old(question_set):
+        question_set = prepare_question_set(batch.project, batch.name, file, work.summary["content_hash"], by=by)
+        ImportWork.objects.filter(pk=work.pk).update(question_set=question_set)
+    for count in store_questions(question_set, file):
+        reporter(count)
+
+    def claim(version: QuestionSet) -> bool:
+        importing = ImportBatch.objects.filter(pk=batch.pk, state=State.IMPORTING)
+        return bool(importing.update(state=State.CONFIRMED, result_id=version.pk))
+
+    if publish_question_set(question_set, file, by=by, claim=claim) is None:
+        raise UploadStopped
+    ImportWork.objects.filter(pk=work.pk).update(done=batch.rows)
     _delete_chunks(batch)
 
 

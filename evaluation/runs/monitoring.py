@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 
 from evaluation.extensions import LedgerCalls, features
 from evaluation.models import Attempt, Endpoint, Heartbeat, Reply, Run, WorkUnit
+from evaluation.runs.progress import calls_of_servers
 from evaluation.worker.endpoint_quota import active_quota_leases
 
 _WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED)
@@ -37,7 +38,9 @@ class _ConcordCollector(Collector):
 
     def __init__(self, projects: Collection[int]) -> None:
         self._projects = list(projects)
-        run_replies = Reply.objects.filter(attempt__unit__run__project__in=self._projects)
+        run_replies = Reply.objects.filter(
+            calls_of_servers("attempt__unit"), attempt__unit__run__project__in=self._projects
+        )
         feature_calls = [feature.calls(self._projects) for feature in features() if feature.calls]
         self._ledgers = (LedgerCalls("runs", run_replies), *feature_calls)
 
@@ -83,13 +86,14 @@ class _ConcordCollector(Collector):
 
     def _in_flight(self) -> Metric:
         open_calls = Attempt.objects.filter(
+            calls_of_servers("unit"),
             unit__run__project__in=self._projects,
             unit__state=WorkUnit.State.LEASED,
             # Attempts of earlier claims were abandoned with them.
             fence=F("unit__fence"),
             reply__isnull=True,
         )
-        # A unit's first attempt is stored with its claim, before it is sent. Quota leases report the calls really sent.
+        # An attempt is stored before its call is sent. Quota leases report the calls really sent.
         quota_leases = active_quota_leases()
         reported = quota_leases.filter(run__project__in=self._projects).aggregate(out=Sum("in_flight"))["out"]
         in_runs = open_calls.count() if reported is None else reported

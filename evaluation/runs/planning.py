@@ -178,16 +178,14 @@ def _sample_units(run: Run, judges: Sequence[int]) -> dict[int, list[WorkUnit]]:
 def _judge_calls(run: Run, config: RunConfig, judge: RunJudge, count: int, sample: Sequence[WorkUnit]) -> JudgeCalls:
     version = judge.judge_version
     means = _reply_means(judge)
+    share, mean_tokens_in = _prompt_size(run, judge, sample)
     if means["tokens_in"] is None:
-        share, mean_tokens_in = _prompt_size(run, judge, sample)
-        calls_per_unit, mean_tokens_out = (
-            share * max(1, len(judge.rubric_version.rubric.steps)),
-            float(DEFAULT_REPLY_TOKENS),
-        )
+        calls_per_unit: float = max(1, len(judge.rubric_version.rubric.steps))
+        mean_tokens_out = float(DEFAULT_REPLY_TOKENS)
     else:
         calls_per_unit = (means["calls"] or 0) / (means["units"] or 1)
         mean_tokens_in, mean_tokens_out = means["tokens_in"], means["tokens_out"] or 0.0
-    count = round(count * calls_per_unit)
+    count = round(count * share * calls_per_unit)
     tokens_in, tokens_out = round(count * mean_tokens_in), round(count * mean_tokens_out)
     price = price_table().price(version.model, datetime.now(UTC).date())
     reply = JudgeReply(outcome=Outcome.OK, tokens_in=tokens_in, tokens_out=tokens_out)
@@ -215,22 +213,22 @@ def _spread(means: Mapping[str, float | None], calls: int) -> float:
 
 def _reply_means(judge: RunJudge) -> Mapping[str, float | None]:
     """Means of the latest replies of the judge's model to the rubric's family, ``None`` without any, and the ``calls``
-    and ``units`` behind them. Some units needed no call, others one for each step."""
+    and ``units`` behind them. Some units needed one call, others one for each step."""
     version = judge.judge_version
     same_model = Q(judge_version__endpoint=version.endpoint_id, judge_version__model=version.model)
     matching_run_judges = RunJudge.objects.filter(
         same_model, rubric_version__family=judge.rubric_version.family
     ).values("pk")
-    is_call = Q(outcome="ok")
-    has_tokens = is_call & Q(tokens_in__isnull=False) | Q(outcome="not_sent")
-    replies = Reply.objects.filter(has_tokens, attempt__unit__run_judge__in=matching_run_judges)
+    replies = Reply.objects.filter(
+        outcome="ok", tokens_in__isnull=False, attempt__unit__run_judge__in=matching_run_judges
+    )
     latest = replies.order_by("-pk").values("pk")[:MAX_EARLIER_REPLIES]
     means: Mapping[str, float | None] = Reply.objects.filter(pk__in=[row["pk"] for row in latest]).aggregate(
         squares=Avg(Power(F("tokens_in") + F("tokens_out"), 2)),
         tokens_in=Avg("tokens_in"),
         tokens_out=Avg("tokens_out"),
-        elapsed=Avg("elapsed_seconds", filter=is_call),
-        calls=Count("pk", filter=is_call),
+        elapsed=Avg("elapsed_seconds"),
+        calls=Count("pk"),
         units=Count("attempt__unit", distinct=True),
     )
     return means

@@ -36,10 +36,10 @@ _ENDED_STATES = (WorkUnit.State.DONE, WorkUnit.State.FAILED)
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The cost of calls in US dollars. If ``unknown_calls`` is above 0, the true cost is at least ``known``, because a
-    price or an outcome is unknown. Token counts omit unknown ones too; cached tokens are part of ``tokens_in``,
-    reasoning tokens of ``tokens_out``. ``hits`` are calls that a stored reply answered; ``saved`` is the original cost
-    of those replies, except for ``unpriced_hits``, whose cost is unknown."""
+    """The cost of calls in US dollars; the offline baseline makes none. If ``unknown_calls`` is above 0, the true cost
+    is at least ``known``, because a price or an outcome is unknown. Token counts omit unknown ones too; cached tokens
+    are part of ``tokens_in``, reasoning tokens of ``tokens_out``. ``hits`` are calls that a stored reply answered;
+    ``saved`` is the original cost of those replies, except for ``unpriced_hits``, whose cost is unknown."""
 
     calls: int = 0
     known: Decimal = Decimal(0)
@@ -73,7 +73,7 @@ def spending(run: Run) -> Spending:
 
 def spending_by_run(runs: Collection[int]) -> dict[int, Spending]:
     """The cost of several runs with their preflights, by id. Two queries."""
-    rows = Attempt.objects.filter(unit__run__in=runs).values("unit__run_id").order_by().annotate(**_SUMS)
+    rows = _attempts(unit__run__in=runs).values("unit__run_id").order_by().annotate(**_SUMS)
     run_calls = {row["unit__run_id"]: _to_spending(row) for row in rows}
     preflight = preflight_spending(runs)
     return {run: total_spending(by_run[run] for by_run in (run_calls, preflight) if run in by_run) for run in runs}
@@ -92,7 +92,7 @@ def total_spending(parts: Iterable[Spending]) -> Spending:
 def spending_by_rubric(run: Run) -> dict[str, Spending]:
     """The cost by rubric, ``embeddings``, ``asking`` and ``preflight``. A call shared by several metrics counts once,
     for their rubric. Two queries."""
-    names = Attempt.objects.filter(unit__run=run).values("unit__kind", "unit__run_judge__rubric_version__family")
+    names = _attempts(unit__run=run).values("unit__kind", "unit__run_judge__rubric_version__family")
     by_name = {PREFLIGHT: total_spending(preflight_spending([run.pk]).values())}
     for row in names.order_by().annotate(**_SUMS):
         judged = row["unit__kind"] == WorkUnit.Kind.JUDGE
@@ -104,7 +104,7 @@ def spending_by_rubric(run: Run) -> dict[str, Spending]:
 
 def spending_by_answer(run: Run) -> dict[int, Spending]:
     """The cost by answer id, for answers with calls. One query."""
-    sent = Attempt.objects.filter(unit__run=run).exclude(reply__outcome__in=UNSENT).exclude(unit__answer=None)
+    sent = _attempts(unit__run=run).exclude(reply__outcome__in=UNSENT).exclude(unit__answer=None)
     rows = sent.values("unit__answer_id").order_by().annotate(**_SUMS)
     return {row["unit__answer_id"]: _to_spending(row) for row in rows}
 
@@ -115,7 +115,7 @@ def expected_cost(run: Run) -> Decimal | None:
     ended units. ``None`` if open units need a call and none of their kind has a known cost. Three queries."""
     known_cost = Q(reply__cost__isnull=False) & _SENT
     paid: Iterable[Mapping[str, Any]] = (
-        Attempt.objects.filter(unit__run=run)
+        _attempts(unit__run=run)
         .values("unit__run_judge_id", "unit__kind")
         .order_by()
         .annotate(**_SUMS, units=Count("unit", distinct=True, filter=known_cost))
@@ -146,6 +146,17 @@ def _free_units(run: Run) -> Q:
     free = Q(kind=WorkUnit.Kind.JUDGE, run_judge__judge_version__endpoint=None)
     local = not (run.config.get("embedding") or {}).get("endpoint")
     return free | Q(kind=WorkUnit.Kind.EMBED) if local else free
+
+
+def calls_of_servers(unit: str) -> Q:
+    """A filter for calls to endpoints and systems, without those of the offline baseline. ``unit`` is the path to the
+    unit."""
+    of_endpoint = Q(**{f"{unit}__run_judge__judge_version__endpoint__isnull": False})
+    return Q(**{f"{unit}__run_judge": None}) | of_endpoint
+
+
+def _attempts(**conditions: Any) -> QuerySet[Attempt]:
+    return Attempt.objects.filter(calls_of_servers("unit"), **conditions)
 
 
 _SENT = Q(reply__isnull=True) | ~Q(reply__outcome__in=UNSENT)
@@ -288,11 +299,9 @@ class CallStatus:
 def call_status(run: Run) -> CallStatus:
     """The current calls of the run. At most nine queries, two more if it has batches."""
     now = timezone.now()
-    replies = Reply.objects.filter(attempt__unit__run=run)
+    replies = Reply.objects.filter(calls_of_servers("attempt__unit"), attempt__unit__run=run)
     recent = replies.filter(created_at__gt=now - timedelta(seconds=RECENT_SECONDS)).exclude(outcome__in=UNSENT).count()
-    open_calls = Attempt.objects.filter(
-        unit__run=run, unit__state=WorkUnit.State.LEASED, fence=F("unit__fence"), reply__isnull=True
-    )
+    open_calls = _attempts(unit__run=run, unit__state=WorkUnit.State.LEASED, fence=F("unit__fence"), reply__isnull=True)
     reported = active_quota_leases().filter(run=run).aggregate(out=Sum("in_flight"), limit=Sum("limit"))
     failed_replies = (
         replies.exclude(outcome__in=GOOD_OUTCOMES).values_list("outcome").order_by().annotate(count=Count("id"))

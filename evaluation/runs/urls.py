@@ -13,7 +13,6 @@ urlpatterns: list[URLPattern] = [
     path("evaluations/try/", views.preview_system, name="evaluation-try"),
     path("evaluations/answers/<uuid:uuid>/", views.answers_preview, name="answers-preview"),
     path("evaluations/answers/<uuid:uuid>/confirm/", views.answers_confirm, name="answers-confirm"),
-    path("evaluations/answers/<uuid:uuid>/cancel/", views.answers_cancel, name="answers-cancel"),
     path("runs/<int:pk>/start/", views.steer, {"action": lifecycle.start}, name="run-start"),
     path("runs/<int:pk>/pause/", views.steer, {"action": lifecycle.pause}, name="run-pause"),
     path("runs/<int:pk>/resume/", views.resume, name="run-resume"),

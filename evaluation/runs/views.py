@@ -20,25 +20,17 @@ from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError, InvalidFile, Problem
 from evaluation.core.roles import Action
 from evaluation.datasets.forms import columns_form, encoding_form
-from evaluation.datasets.pages import FileProblems
+from evaluation.datasets.pages import FileProblems, LargeUpload
 from evaluation.datasets.uploads import ANSWERS
-from evaluation.datasets.views import fetch_upload
+from evaluation.datasets.views import fetch_upload, response_or_refresh
 from evaluation.extensions import features
-from evaluation.messages.explanations import explain, explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import AnswerSet, ImportBatch, ImportWork, QuestionSet, Run, User
 from evaluation.runs.answer_files import ImportedAnswers
 from evaluation.runs.answer_uploads import confirm_answers, preview_answers, store_answers
 from evaluation.runs.creation import CollectionRequest, launch_run, resume_run
 from evaluation.runs.forms import AnswerFileForm, CollectionForm, ExistingAnswersForm, PreviewForm, ResumeForm, RunForm
-from evaluation.runs.large_uploads import (
-    CHUNK_BYTES,
-    LARGE_BYTES,
-    WORKING,
-    cancel_large_file,
-    confirm_large_file,
-    process_upload,
-    store_large_file,
-)
+from evaluation.runs.large_uploads import CHUNK_BYTES, LARGE_BYTES, confirm_large_file, store_large_file
 from evaluation.runs.planning import Plan, plan_run, plan_sentences
 from evaluation.runs.profile_choices import ProfileChoice, profile_choices
 from evaluation.systems.preview import preview_question
@@ -100,39 +92,6 @@ class SourcePage(FileProblems):
     def cards(self) -> list[str]:
         """Templates of further answer sources, from features."""
         return [feature.answer_source for feature in features() if feature.answer_source]
-
-
-@dataclass(frozen=True, slots=True)
-class LargeUpload:
-    """A large upload and its background work. ``work`` is ``None`` until the file is complete."""
-
-    batch: ImportBatch
-    work: ImportWork | None
-
-    @classmethod
-    def of(cls, batch: ImportBatch) -> LargeUpload:
-        work = ImportWork.objects.annotate(waits_for=process_upload.problem("batch"))
-        return cls(batch, work.filter(batch=batch).first())
-
-    @property
-    def is_live(self) -> bool:
-        """Return whether work on the upload continues."""
-        return self.batch.state in WORKING
-
-    @property
-    def is_checking(self) -> bool:
-        """Return whether the file is being checked; otherwise its answers are being stored."""
-        return self.batch.state == ImportBatch.State.CHECKING
-
-    @property
-    def lines(self) -> list[str]:
-        """The explained problems, as many as one page shows."""
-        return [explain(Problem(**problem)) for problem in self.work.problems] if self.work else []
-
-    @property
-    def more(self) -> int:
-        """The number of problems not shown."""
-        return max(0, self.work.total - len(self.work.problems)) if self.work and self.work.problems else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,15 +222,15 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     """Preview the import of an upload."""
     batch = fetch_upload(request, uuid, ANSWERS)
     if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
-        return _response_or_refresh(request, redirect(answers_url(batch.result_id)))
+        return response_or_refresh(request, redirect(answers_url(batch.result_id)))
     if batch.state not in {ImportBatch.State.PARSED, ImportBatch.State.EXPIRED}:
-        return render(request, "evaluation/runs/answers_progress.html", {"page": LargeUpload.of(batch)})
+        return render(request, "evaluation/datasets/upload_progress.html", {"page": LargeUpload.of(batch)})
     if (work := ImportWork.objects.filter(batch=batch).first()) and batch.state == ImportBatch.State.PARSED:
         questions = QuestionSet.objects.get(pk=batch.options["questions"])
         remarks = [Problem(**remark) for remark in work.summary["remarks"]]
         stored_preview = {**work.summary, "question_set": questions, "answers": batch.rows, "remarks": remarks}
         page = {"batch": batch, "found": stored_preview, "columns": None, "large": True, "encoding": None}
-        return _response_or_refresh(request, render(request, "evaluation/runs/answers_preview.html", page))
+        return response_or_refresh(request, render(request, "evaluation/runs/answers_preview.html", page))
     try:
         preview = preview_answers(batch)
     except DomainError as refusal:
@@ -297,20 +256,6 @@ def answers_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
     if imported is not None:
         notify_imported(request, imported)
     return redirect(answers_url(batch.result_id or 0))
-
-
-def _response_or_refresh(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """The response, or a reload for an htmx request that polls for changes."""
-    return HttpResponse(headers={"HX-Refresh": "true"}) if "HX-Request" in request.headers else response
-
-
-@signed_in_post
-def answers_cancel(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Cancel the check or import of a large file."""
-    batch = fetch_upload(request, uuid, ANSWERS)
-    if not cancel_large_file(batch, signed_in_user(request)):
-        messages.warning(request, gettext("The import had ended already; nothing was changed."))
-    return redirect("answers-preview", batch.uuid)
 
 
 def answers_url(pk: int) -> str:

@@ -252,30 +252,27 @@ class JudgeSession(UnitCalls, CallSession[JudgeUnitCall]):
             claimed = self._claim(1, suspects=True)
         if not claimed:
             return None
-        attempts, replies_by_unit = (
-            units.first_attempts(claimed),
-            earlier_replies([unit for unit in claimed if unit.fence > 1]),
-        )
-        unit_calls: list[JudgeUnitCall] = []
+        replies_by_unit = earlier_replies([unit for unit in claimed if unit.fence > 1])
+        conversations: dict[WorkUnit, UnitConversation] = {}
         outcomes: list[scores.UnitOutcome] = []
-        unsent: list[int] = []
         now = time.monotonic()
         for unit in claimed:
             if (unit_call := self._flights.get(unit.pk)) is not None:
                 # The lease expired during the call, for example because the machine slept. That call counts.
                 unit_call.reclaim(unit, now)
-                unsent.append(attempts[unit.pk])
                 continue
             conversation = self.conversation_about(unit, replies_by_unit.get(unit.pk, {}))
             if conversation.call is not None:
-                unit_calls.append(self.flight(unit, conversation, attempts[unit.pk], now))
-                continue
-            outcomes.append(_unit_outcome(unit, conversation, self._metrics[unit.run_judge_id or 0]))
-            unsent.append(attempts[unit.pk])
-        if unsent:
-            with transaction.atomic():
-                units.mark_unsent(unsent)
-                self.ended_conversations += scores.write_scores(outcomes)
+                conversations[unit] = conversation
+            else:
+                outcomes.append(_unit_outcome(unit, conversation, self._metrics[unit.run_judge_id or 0]))
+        with transaction.atomic():
+            ended = scores.write_scores(outcomes) if outcomes else 0
+            attempts = units.record_first_attempts(conversations)
+        self.ended_conversations += ended
+        unit_calls = [
+            self.flight(unit, conversation, attempts[unit.pk], now) for unit, conversation in conversations.items()
+        ]
         self.load_earlier_outcomes(unit_calls)
         return unit_calls
 

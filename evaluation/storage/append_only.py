@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.apps import apps
@@ -16,14 +17,20 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+#: An import that takes longer starts again with another set. ``purge`` deletes the rows of the former one.
+UNFINISHED_LIMIT = timedelta(days=1)
+
 
 class TimestampedModel(models.Model):
     """Row with its creation time.
 
     The audit log holds digests of tables, called seals (``evaluation/accounts/audit.py``): of the ``sealed_fields``,
-    which never change, and of all columns of append-only tables."""
+    which never change, and of all columns of append-only tables. They leave out ``purged_rows``, which ``purge``
+    deletes, and rows of an unfinished set, whose column is at the path ``unfinished``."""
 
     sealed_fields: ClassVar[tuple[str, ...]] = ()
+    purged_rows: ClassVar[dict[str, Any]] = {}
+    unfinished: ClassVar[str] = ""
 
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
 
@@ -39,12 +46,12 @@ class TimestampedModel(models.Model):
 class AppendOnly(TimestampedModel):
     """Row that is inserted and never changed or deleted, enforced by database triggers.
 
-    Tables with ``is_digested`` are sealed, without the rows of ``purged_rows``, which ``purge`` deletes. The texts of
-    ``erasable`` columns have a digest of their own, because ``purge`` replaces them; they are personal texts of the
-    user at the path ``author_path``, if there is one. ``erasure_filter`` restricts the rows to erase."""
+    ``mutable_while`` names a column: while it is true, the row may be changed. Tables with ``is_digested`` are sealed.
+    The texts of ``erasable`` columns have a digest of their own, because ``purge`` replaces them; they are personal
+    texts of the user at the path ``author_path``, if there is one. ``erasure_filter`` restricts the rows to erase."""
 
+    mutable_while: ClassVar[str] = ""
     is_digested: ClassVar[bool] = True
-    purged_rows: ClassVar[dict[str, Any]] = {}
     erasable: ClassVar[tuple[str, ...]] = ()
     author_path: ClassVar[str] = ""
     erasure_filter: ClassVar[dict[str, Any]] = {}
@@ -92,9 +99,9 @@ BEGIN RAISE EXCEPTION 'append-only table % refuses %', TG_TABLE_NAME, TG_OP
 """
 
 
-def append_only_tables() -> list[str]:
-    """Sorted names of all append-only tables."""
-    return sorted(m._meta.db_table for m in apps.get_models() if issubclass(m, AppendOnly))
+def append_only_tables() -> dict[str, str]:
+    """All append-only tables, sorted, with the column ``mutable_while``."""
+    return dict(sorted((m._meta.db_table, m.mutable_while) for m in apps.get_models() if issubclass(m, AppendOnly)))
 
 
 def _trigger(table: str, verb: str) -> str:
@@ -110,17 +117,17 @@ def install(_apps: object = None, schema_editor: Any = None) -> None:
         existing = set(database.introspection.table_names(cursor))
         if database.vendor == "postgresql":
             cursor.execute(_PG_FUNCTION)
-        for table in set(append_only_tables()) & existing:
-            for verb in _VERBS:
-                _create(database, cursor, table, verb)
+        for table, mutable_while in append_only_tables().items():
+            for verb in _VERBS if table in existing else ():
+                _create(database, cursor, table, verb, f"WHEN (NOT OLD.{mutable_while}) " if mutable_while else "")
 
 
-def _create(database: BaseDatabaseWrapper, cursor: Any, table: str, verb: str) -> None:
+def _create(database: BaseDatabaseWrapper, cursor: Any, table: str, verb: str, condition: str) -> None:
     name = _trigger(table, verb)
     if database.vendor == "postgresql":
         cursor.execute(
             f'CREATE OR REPLACE TRIGGER "{name}" BEFORE {verb.upper()} ON "{table}" '
-            "FOR EACH ROW EXECUTE FUNCTION concord_refuse()"
+            f"FOR EACH ROW {condition}EXECUTE FUNCTION concord_refuse()"
         )
         if verb == "delete":
             cursor.execute(
@@ -129,7 +136,7 @@ def _create(database: BaseDatabaseWrapper, cursor: Any, table: str, verb: str) -
             )
     else:
         cursor.execute(
-            f'CREATE TRIGGER IF NOT EXISTS "{name}" BEFORE {verb.upper()} ON "{table}" '
+            f'CREATE TRIGGER IF NOT EXISTS "{name}" BEFORE {verb.upper()} ON "{table}" {condition}'
             f"BEGIN SELECT RAISE(ABORT, 'append-only table {table} refuses {verb.upper()}'); END"
         )
 

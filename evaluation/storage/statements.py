@@ -33,7 +33,8 @@ def insert_values(
     columns, converters = _columns_and_converters(model, tuple(fields), connection.vendor)
     names = ", ".join(connection.ops.quote_name(name) for name in columns)
     table = connection.ops.quote_name(model._meta.db_table)
-    converted_rows = (_convert_row(row, converters) for row in rows)
+    # Before the transaction, so that other writers do not wait for it.
+    converted_rows = [_convert_row(row, converters) for row in rows]
     with transaction.atomic(), _cursor() as cursor:
         # COPY cannot ignore conflicts.
         if connection.vendor == "postgresql" and not ignore_conflicts:
@@ -46,7 +47,7 @@ def insert_values(
             placeholders = ", ".join(["%s"] * len(columns))
             conflict_clause = " ON CONFLICT DO NOTHING" if ignore_conflicts else ""
             statement = f"INSERT INTO {table} ({names}) VALUES ({placeholders}){conflict_clause}"  # noqa: S608 -- quoted
-            cursor.executemany(statement, list(converted_rows))
+            cursor.executemany(statement, converted_rows)
 
 
 def _convert_row(row: Sequence[Any], converters: Sequence[tuple[int, Convert]]) -> list[Any]:

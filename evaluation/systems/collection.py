@@ -67,15 +67,15 @@ class CollectionSession(UnitCalls, WorkerSession[QuestionInFlight, SystemCall, S
             claimed = units.claim(self.run.pk, kinds, 1, suspects=True, related=["question"])
         if not claimed:
             return None
-        attempts, now = units.first_attempts(claimed), time.monotonic()
-        new_flights: list[QuestionInFlight] = []
+        now = time.monotonic()
         for unit in claimed:
             if (in_flight := self._flights.get(unit.pk)) is not None:
                 # The lease expired during the call, for example because the clock jumped. That call counts.
                 in_flight.unit, in_flight.claimed_at, in_flight.suspect = unit, now, is_suspect(unit)
-                units.mark_unsent([attempts[unit.pk]])
-                continue
-            flight = QuestionInFlight(
+        new_units = [unit for unit in claimed if unit.pk not in self._flights]
+        attempts = units.record_first_attempts(new_units)
+        new_flights = [
+            QuestionInFlight(
                 key=unit.pk,
                 attempt_id=attempts[unit.pk],
                 call=system_call(self.run, unit),
@@ -83,7 +83,8 @@ class CollectionSession(UnitCalls, WorkerSession[QuestionInFlight, SystemCall, S
                 suspect=is_suspect(unit),
                 unit=unit,
             )
-            new_flights.append(flight)
+            for unit in new_units
+        ]
         self.load_earlier_outcomes(new_flights)
         return new_flights
 

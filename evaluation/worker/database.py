@@ -92,6 +92,8 @@ _BY_SQLITE = {
 # How long a request waits for locked rows or tables.
 LOCK_SECONDS = 10
 TRIAL_SECONDS = 10
+# More than a save of a reviewer writes.
+PROBE_BYTES = 128 * 1024
 
 
 def unavailable_reason(error: BaseException) -> str:
@@ -117,15 +119,16 @@ def unwritable_reason(error: BaseException) -> str:
 def probe_write(interval: float = 0) -> None:
     """Write a probe row; with ``interval``, only if no process did within so many seconds.
 
+    The new row is inserted before the old one is deleted, so that the database needs as much free space as for a save.
+
     :raises DatabaseError: if the write fails; see :func:`unavailable_reason`."""
     recent = Q(written_at__gt=Now() - timedelta(seconds=interval), written_at__lte=Now())
-    if interval and DatabaseProbe.objects.filter(recent, pk=1).exists():
+    if interval and DatabaseProbe.objects.filter(recent).exists():
         return
-    due = DatabaseProbe.objects.filter(pk=1)
     # In a transaction, a writer who waits for a lock learns who holds it.
     with transaction.atomic():
-        if not (due.exclude(recent) if interval else due).update(written_at=Now()):
-            DatabaseProbe.objects.get_or_create(pk=1, defaults={"written_at": Now()})
+        probe = DatabaseProbe.objects.create(written_at=Now(), content=os.urandom(PROBE_BYTES))
+        DatabaseProbe.objects.exclude(pk=probe.pk).delete()
 
 
 def create_sqlite_file(connection: BaseDatabaseWrapper) -> None:

@@ -173,13 +173,24 @@ _last_examination: tuple[float, list[HealthIssue]] = (
 )
 
 
+_probe_interval: float = TRIAL_SECONDS
+
+
 def cached_issues() -> list[HealthIssue]:
-    """The issues of at most ten seconds ago. While a check runs, other requests get the previous result, so that at
-    most one request waits for an unresponsive database."""
-    global _last_examination
+    """The issues of at most ten seconds ago, and not from before the last :func:`recheck`. While a check runs, other
+    requests get the previous result, so that at most one request waits for an unresponsive database."""
+    global _last_examination, _probe_interval
     if time.monotonic() - _last_examination[0] > TRIAL_SECONDS and _examination_lock.acquire(blocking=False):
         try:
-            _last_examination = (time.monotonic(), find_issues(probe_interval=TRIAL_SECONDS))
+            interval, _probe_interval = _probe_interval, TRIAL_SECONDS
+            _last_examination = (time.monotonic(), find_issues(probe_interval=interval))
         finally:
             _examination_lock.release()
     return _last_examination[1]
+
+
+def recheck() -> None:
+    """Have the next :func:`cached_issues` of this process write a probe, because a request could not use the
+    database."""
+    global _last_examination, _probe_interval
+    _last_examination, _probe_interval = (float("-inf"), _last_examination[1]), 0

@@ -22,11 +22,10 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from evaluation.models import Attempt, Reply, Run, WorkUnit
 from evaluation.network.retrying import MAX_WORKER_WAIT_SECONDS
-from evaluation.storage.statements import insert_values
+from evaluation.storage.statements import insert_rows, insert_values
 from evaluation.worker import leases
 
 MAX_TRIES = 5
@@ -34,7 +33,6 @@ MAX_TRIES = 5
 HELD_STATES = (WorkUnit.State.LEASED, WorkUnit.State.BATCHED)
 # After so many claims that did not end, a unit is claimed alone.
 SUSPECT_TRIES = 2
-CALLING_KINDS = (WorkUnit.Kind.ASK, WorkUnit.Kind.JUDGE)
 State = WorkUnit.State
 
 
@@ -79,8 +77,7 @@ def claim(
     related: Sequence[str] = (),
     shuffled: bool = False,
 ) -> list[WorkUnit]:
-    """Claim up to ``size`` units of a running run, with ``related`` rows. Records the first attempt of each unit that
-    makes calls (read by ``first_attempts``).
+    """Claim up to ``size`` units of a running run, with ``related`` rows.
 
     ``tries`` is raised before any call, so that a unit which crashes its worker is counted. Units whose claims
     repeatedly did not end are left out, or claimed alone with ``suspects``, so that others in the batch are not blamed.
@@ -107,17 +104,15 @@ def claim(
         for unit in units:
             unit.state, unit.lease_token, unit.not_before = State.LEASED, token, None
             unit.fence, unit.tries = unit.fence + 1, unit.tries + 1
-        now = timezone.now()
-        attempt_rows = [(u.pk, u.fence, u.round, 1, now) for u in units if u.kind in CALLING_KINDS]
-        insert_values(Attempt, ("unit_id", "fence", "round", "number", "created_at"), attempt_rows)
     return units
 
 
-def first_attempts(units: Iterable[WorkUnit]) -> dict[int, int]:
-    """The ids of the attempts recorded with the units' current claims, by unit."""
-    fences = {unit.pk: unit.fence for unit in units}
-    rows = Attempt.objects.filter(unit__in=fences, number=1).values_list("unit_id", "fence", "pk")
-    return {unit_id: pk for unit_id, fence, pk in rows if fences[unit_id] == fence}
+def record_first_attempts(units: Iterable[WorkUnit]) -> dict[int, int]:
+    """Record the first attempts of claimed units that need a call; the ids of the attempts by unit."""
+    attempts = [Attempt(unit=unit, fence=unit.fence, round=unit.round, number=1) for unit in units]
+    if attempts:
+        insert_rows(attempts)
+    return {attempt.unit_id: attempt.pk for attempt in attempts}
 
 
 def still_held(units: Iterable[WorkUnit]) -> list[WorkUnit]:

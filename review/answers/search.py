@@ -30,7 +30,8 @@ def search(request: HttpRequest) -> HttpResponse:
 
 def find_questions(user: User, words: str, limit: int) -> SearchHits:
     """Questions whose text contains the words, or whose id equals them."""
-    questions = access.visible(Question.objects.select_related("question_set"), user)
+    finished = Question.objects.filter(question_set__is_unfinished=False)
+    questions = access.visible(finished.select_related("question_set"), user)
     rows = questions.filter(Q(text__icontains=words) | Q(external_id__iexact=words)).order_by("-pk")[:limit]
     hits = [
         SearchHit(

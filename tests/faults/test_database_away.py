@@ -6,9 +6,13 @@ from __future__ import annotations
 import fcntl
 import http.client
 import json
+import secrets
+import shutil
+import sqlite3
+import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ import pytest
 from tests.faults.site import Site, free_port
 from tests.faults.test_restarts import site_answers
 from tests.faults.test_watchdog import wait_until
+from tests.review.people import VALUES, Reviewer
 
 pytestmark = [pytest.mark.faults]
 BOUND_SECONDS = 25.0  # SQLite's timeout and a bit
@@ -72,7 +77,7 @@ def database_locked(site: Site) -> Iterator[None]:
 def port(site: Site) -> int:
     """Port of the site's web server."""
     site.start("manage.py", "serve", "--no-worker", "--port", str(new_port := free_port()))
-    wait_until(lambda: site_answers(new_port))
+    wait_until(lambda: site_answers(new_port), seconds=120)
     return new_port
 
 
@@ -128,3 +133,75 @@ def test_deleted_database_file_is_detected_and_not_recreated(site: Site, port: i
     statuses: list[Any] = [send_request(port, "/login/", "POST", form)[0] for _ in range(6)]
     assert statuses == [503] * 6
     assert not file.exists()
+
+
+@contextmanager
+def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
+    """A file system of its own; skips the test where it may not be mounted."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@contextmanager
+def full_disk(folder: Path) -> Iterator[None]:
+    """Fill a file system."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    yield
+    filler.unlink()
+
+
+def test_readiness_follows_saves_on_a_full_disk(site: Site) -> None:
+    """Also where a small write would still find room in the log of the database."""
+    if site.is_postgres:
+        pytest.skip("a server's files are its own")
+    created = json.loads(site.python("-m", "tests.review.crowd", "1", json.dumps({1: 3})))
+    ((pk, token),) = created["reviewers"].items()
+    with small_disk(site.folder / "disk", 24) as disk:
+        shutil.move(site.database_url.removeprefix("sqlite:///"), disk / "site.sqlite3")
+        site.environment["DATABASE_URL"] = f"sqlite:///{disk}/site.sqlite3"
+        site.start("manage.py", "serve", "--no-worker", "--port", str(port := free_port()))
+        wait_until(lambda: site_answers(port), seconds=120)
+        reviewer = Reviewer(port, int(pk), token)
+        _, card = reviewer.call("POST", f"review-queues/{created['queues'][0]}/next/")
+
+        def save() -> int:
+            draft = {"values": VALUES, "comment": secrets.token_hex(10_000)}
+            return reviewer.call("POST", f"items/{card['id']}/draft/", draft)[0]
+
+        def is_ready() -> bool:
+            return send_request(port, "/readyz")[0] == 200
+
+        assert (save(), is_ready()) == (204, True)
+        with full_disk(disk):
+            wait_until(lambda: save() == 503, seconds=60)
+            # By every process, also by those that were not asked to save.
+            wait_until(lambda: not any(is_ready() for _ in range(8)), seconds=25)
+            assert save() == 503
+            assert json.loads(send_request(port, "/readyz")[1])["problems"] == ["database_full"]
+        wait_until(lambda: all(is_ready() for _ in range(8)), seconds=25)
+        assert save() == 204
+
+
+def test_readiness_follows_saves_while_the_database_is_locked(site: Site, port: int) -> None:
+    form = "username=somebody&password=wrong"
+    with ExitStack() as stack:
+        if site.is_postgres:
+            connection = stack.enter_context(psycopg.connect(site.database_url))
+            connection.execute("LOCK TABLE evaluation_failedlogin, django_session, evaluation_databaseprobe")
+        else:
+            writer = sqlite3.connect(site.database_url.removeprefix("sqlite:///"), isolation_level=None)
+            stack.callback(writer.close)
+            writer.execute("BEGIN IMMEDIATE")
+        assert send_request(port, "/login/", "POST", form)[0] == 503
+        wait_until(lambda: all(send_request(port, "/readyz")[0] == 503 for _ in range(8)), seconds=120)
+    wait_until(lambda: all(send_request(port, "/readyz")[0] == 200 for _ in range(8)), seconds=60)
+    assert send_request(port, "/login/", "POST", form)[0] == 200

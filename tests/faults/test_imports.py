@@ -161,3 +161,69 @@ def test_a_run_starts_while_others_write(site: Site, path: str) -> None:
     """SQLite immediately refuses a transaction that reads during another write and then writes."""
     run_import(site, OTHERS_WRITE + IMPORT.format(path=path))
     assert site.rows("SELECT state, COUNT(*) FROM evaluation_run GROUP BY state") == [("completed", 1)]
+
+
+QUESTION_SETS = "SELECT COUNT(*) FROM evaluation_questionset WHERE is_unfinished = (1 = 0) AND name = 'many'"
+STORED_QUESTIONS = (
+    "SELECT COUNT(*), COUNT(DISTINCT q.external_id), COUNT(DISTINCT q.question_set_id) FROM evaluation_question q "
+    "JOIN evaluation_questionset s ON s.id = q.question_set_id WHERE s.name = 'many'"
+)
+#: Ends the process behind the first batch of questions that was stored.
+QUESTIONS_DIE = """
+import os, signal
+from evaluation.datasets import importing
+from evaluation.runs import large_uploads
+
+def store_questions(question_set, file, real=importing.store_questions):
+    for stored in real(question_set, file):
+        os.kill(os.getpid(), signal.SIGKILL)
+        yield stored
+
+importing.store_questions = large_uploads.store_questions = store_questions
+"""
+IMPORT_QUESTIONS = """
+from django.core.management import call_command
+call_command("import_questions", {path!r}, "--name", "many")
+"""
+STORE_QUESTIONS = """
+from evaluation.models import Project
+from evaluation.runs.large_uploads import store_large_questions
+options = {{"group_by": "", "map": "", "qrels": "", "encoding": ""}}
+pieces = [open({path!r}, "rb").read()]
+store_large_questions(Project.objects.get(), "many", "q.jsonl", pieces, None, options=options, confirmed=True)
+"""
+
+
+def write_questions(site: Site) -> str:
+    path = site.folder / "many.jsonl"
+    path.write_text("".join(json.dumps({"id": f"q{n}", "question": f"Where is {n}?"}) + "\n" for n in range(ANSWERS)))
+    return str(path)
+
+
+@pytest.mark.fast
+def test_killed_command_leaves_no_visible_questions(site: Site) -> None:
+    code = IMPORT_QUESTIONS.format(path=write_questions(site))
+    site.manage("shell", "--no-imports", "-c", QUESTIONS_DIE + code, check=False)
+    assert site.rows(STORED_QUESTIONS) == [(500, 500, 1)]
+    assert site.rows(QUESTION_SETS) == [(0,)]
+    run_import(site, code)
+    assert site.rows(QUESTION_SETS) == [(1,)]
+    run_import(site, "from datetime import timedelta\nfrom django.utils import timezone\n"
+               "from evaluation.accounts.erasure import purge_unfinished\n"
+               "assert purge_unfinished(timezone.now() + timedelta(seconds=1), by=None) == 500")  # fmt: skip
+    assert site.rows(STORED_QUESTIONS) == [(ANSWERS, ANSWERS, 1)]
+
+
+def test_next_worker_completes_question_set_of_killed_worker(site: Site) -> None:
+    run_import(site, STORE_QUESTIONS.format(path=write_questions(site)))
+    run_import(site, WORK)
+    assert site.rows("SELECT state FROM evaluation_importbatch") == [("importing",)]
+    site.manage("shell", "--no-imports", "-c", QUESTIONS_DIE + WORK, check=False)
+    assert site.rows(STORED_QUESTIONS) == [(500, 500, 1)]
+    assert site.rows(QUESTION_SETS) == [(0,)]
+    time.sleep(5)  # until the lease of the dead one is over
+    run_import(site, WORK)
+    assert site.rows(QUESTION_SETS) == [(1,)]
+    assert site.rows(STORED_QUESTIONS) == [(ANSWERS, ANSWERS, 1)]
+    assert site.rows("SELECT state FROM evaluation_importbatch") == [("confirmed",)]
+    assert site.rows("SELECT COUNT(*) FROM evaluation_importchunk") == [(0,)]

@@ -17,6 +17,7 @@ from evaluation.models import (
     ApiToken,
     CriterionVersion,
     ImportBatch,
+    ImportWork,
     Project,
     QuestionSet,
     Run,
@@ -71,6 +72,16 @@ class World:
         id_ = self.question_set.questions.order_by("position").values_list("external_id", flat=True)[0]
         content = json.dumps([{"question_id": id_, "answer": "Because."}]).encode()
         return store_answers(self.question_set, "uploaded", "a.json", content, self.people["evaluator"])
+
+    @property
+    def large_batch(self) -> ImportBatch:
+        """Large uploaded file of questions, whose check waits for a worker."""
+        batch, _ = ImportBatch.objects.get_or_create(
+            project=self.project, kind="questions", name="large", file_name="large.jsonl", file_sha256="1" * 64,
+            state="checking", created_by=self.people["evaluator"], defaults={"uuid": uuid.uuid4()},
+        )  # fmt: skip
+        ImportWork.objects.get_or_create(batch=batch, defaults={"size": 100, "total": 100})
+        return batch
 
     @property
     def search(self) -> Search:

@@ -1,4 +1,4 @@
-"""Erase a person, or delete unsent calls, old failed logins and old replies of judges."""
+"""Erase a person, or delete unsent calls, unfinished imports, old failed log-ins and old replies of judges."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,19 +7,21 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from evaluation.accounts.erasure import erase_person, purge_replies, purge_unsent
+from evaluation.accounts.erasure import erase_person, purge_replies, purge_unfinished, purge_unsent
 from evaluation.accounts.login import FAILURE_RETENTION, purge_failures
 from evaluation.core.errors import DomainError
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.explanations import explain_refusal
 from evaluation.models import User
+from evaluation.storage.append_only import UNFINISHED_LIMIT
 
 
 class Command(SiteCommand):
     """``purge [--person NAME] [--by NAME]``: without a person, applies ``CONCORD_REPLY_RETENTION_DAYS``."""
 
     help = (
-        "Take out unsent calls, old failed log-ins and, by CONCORD_REPLY_RETENTION_DAYS, old replies, or a person's "
+        "Take out unsent calls, unfinished imports, old failed log-ins and, by CONCORD_REPLY_RETENTION_DAYS, old "
+        "replies, or a person's "
         "name and texts; figures stay."
     )
 
@@ -43,6 +45,10 @@ class Command(SiteCommand):
             return
         count = purge_unsent(timezone.now() - timedelta(days=1), by=by)
         self.stdout.write(f"{count} calls that were planned more than a day ago and never sent are taken out")
+        count = purge_unfinished(timezone.now() - UNFINISHED_LIMIT, by=by)
+        self.stdout.write(
+            f"{count} rows of imports that were cancelled or interrupted more than a day ago are taken out"
+        )
         self.stdout.write(
             f"{purge_failures()} rows of failed log-ins older than {FAILURE_RETENTION.days} days are deleted"
         )

@@ -189,12 +189,14 @@ def test_limit_applies_to_the_file_and_not_to_the_form(caller: Caller) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+@override_settings(CONCORD_DISPATCHER="local")
 def test_twenty_megabyte_upload_succeeds(caller: Caller) -> None:
     rows = [question(n, notes="x" * 19_000) for n in range(1_000)]
     content = as_json(rows)
     assert 19_000_000 < len(content) < 20 * 1024 * 1024
-    assert caller.upload("question-sets/", content).status_code == 201
-    assert Question.objects.count() == 1_000
+    assert caller.upload("question-sets/", content).status_code == 202
+    assert QuestionSet.objects.get().questions.count() == 1_000
 
 
 @pytest.mark.parametrize("fields", [{"nmae": "x"}, {"is_superuser": "true"}, {"version": "7"}])

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from evaluation.judges.shipped import save_judge
-from evaluation.models import Attempt, MetricDefinition, Preflight, Reply, Run, Score, WorkUnit
+from evaluation.models import Attempt, Endpoint, MetricDefinition, Preflight, Reply, Run, Score, WorkUnit
 from evaluation.worker.lifecycle import start
 from review.models import Exposure
 from tests.evaluation.rest.clients import Caller, evaluator, viewer
 from tests.factories import (
     make_answer_set,
     make_draft_run,
+    make_judge,
     make_project,
     make_question_set,
     make_queue,
@@ -329,7 +330,9 @@ def test_run_detail_has_a_constant_number_of_queries(django_assert_num_queries: 
 
 
 def test_run_reports_costs_of_calls_and_savings_of_the_cache() -> None:
-    run = make_scored_run()
+    answers = make_answer_set()
+    endpoint = Endpoint.objects.create(name="e", base_url="http://e")
+    run = make_scored_run(answers, judge=make_judge(answers.project, endpoint=endpoint))
     judge = run.judges.get()
     units = make_units(run, 2, kind=WorkUnit.Kind.JUDGE)
     WorkUnit.objects.filter(run=run).update(run_judge=judge, state="done")

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management.base import BaseCommand
 
 from evaluation.core.errors import InvalidFile
 from evaluation.judges.prices import price_table
 from evaluation.judging.embedding.similarity import EmbeddingChoice
+from evaluation.management.output import print_run_report
 from evaluation.models import Answer, Attempt, Endpoint, Preflight, Reply, RubricVersion, Run, RunJudge, WorkUnit
+from evaluation.runs.monitoring import exposition
 from evaluation.runs.progress import (
     EMBEDDINGS,
     PREFLIGHT,
@@ -83,6 +86,28 @@ def test_costs_and_tokens_are_summed_without_unsent_calls() -> None:
         run_spending.tokens_cached,
         run_spending.tokens_reasoning,
     ) == (200, 20, 60, 4)
+
+
+def test_calls_of_the_offline_baseline_are_not_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    run, units = make_judged_run(max_concurrency=3)
+    gamma = RubricVersion.objects.create(family="gamma", language="en", version=1, spec={}, content_hash="gamma")
+    baseline = RunJudge.objects.create(run=run, judge_version=make_judge(run.project, "offline"), rubric_version=gamma)
+    record_call(units[0], "0.10", tokens_in=100)
+    for unit in units[1:3]:
+        unit.run_judge = baseline
+        unit.save()
+        record_call(unit, "0", tokens_in=0)
+    Attempt.objects.create(unit=units[2], fence=1, round=0, number=2)
+    record_call(units[4], "0.01")
+    assert (spending(run).calls, spending(run).known, spending(run).at_least) == (2, Decimal("0.11"), False)
+    assert set(spending_by_rubric(run)) == {"alpha", EMBEDDINGS}
+    assert set(spending_by_answer(run)) == {units[0].answer_id}
+    assert call_status(run).pace == 2 / 30
+    metrics = exposition([run.project_id]).decode()
+    assert 'concord_calls_total{outcome="ok",work="runs"} 2.0' in metrics
+    Run.objects.filter(pk=run.pk).update(state=Run.State.COMPLETED)
+    print_run_report(BaseCommand(), Run.objects.get(pk=run.pk), "text")
+    assert "0 failed, 2 calls" in capsys.readouterr().out
 
 
 def test_a_call_without_a_reply_or_a_price_makes_the_sum_a_lower_bound() -> None:

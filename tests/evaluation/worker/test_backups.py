@@ -35,7 +35,7 @@ def test_leased_units_are_counted_and_released() -> None:
     work_units = make_units(run, 3)
     assert calls_to_repeat() == (0, [(run.pk, "draft", 3)])
     type(run).objects.filter(pk=run.pk).update(state="running")
-    units.claim(run.pk, [WorkUnit.Kind.ASK], 2)
+    units.record_first_attempts(units.claim(run.pk, [WorkUnit.Kind.ASK], 2))
     WorkUnit.objects.filter(pk=work_units[2].pk).update(state="done")
     assert calls_to_repeat() == (2, [(run.pk, "running", 2)])
     assert units.claim(run.pk, [WorkUnit.Kind.ASK], 2) == []

@@ -101,17 +101,21 @@ def test_blocked_unit_opens_when_its_dependency_is_done(run: Run) -> None:
     assert [u.pk for u in units.claim(run.pk, ASK, 5)] == [blocked_unit.pk]
 
 
-def test_the_first_attempt_of_a_judge_unit_is_written_with_its_claim(run: Run) -> None:
+def test_first_attempts_belong_to_the_claim(run: Run) -> None:
     make_units(run, 1, WorkUnit.Kind.JUDGE)
     (unit,) = units.claim(run.pk, [WorkUnit.Kind.JUDGE], 1)
+    assert not Attempt.objects.exists()
+    attempts = units.record_first_attempts([unit])
     attempt = Attempt.objects.get()
+    assert attempts == {unit.pk: attempt.pk}
     assert (attempt.unit_id, attempt.fence, attempt.number) == (unit.pk, 1, 1)
+    assert units.record_first_attempts([]) == {}
 
 
 def test_unsent_attempt_costs_nothing(run: Run) -> None:
     make_units(run, 1, WorkUnit.Kind.JUDGE)
     (unit,) = units.claim(run.pk, [WorkUnit.Kind.JUDGE], 1)
-    units.mark_unsent(units.first_attempts([unit]).values())
+    units.mark_unsent(units.record_first_attempts([unit]).values())
     reply = Attempt.objects.get().reply
     assert (reply.outcome, reply.cost) == ("not_sent", 0)
 
