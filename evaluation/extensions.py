@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from evaluation.judging.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
     from evaluation.models import JudgeVersion, Run, User
     from evaluation.worker.jobs import JobKind
+    from evaluation.worker.steps import Steps
 
 FEATURE_OFF = "feature_off"
 
@@ -55,13 +56,13 @@ class BatchHooks:
     """Calls sent to a provider in batches and answered later.
 
     ``open`` returns unfinished batches. ``has_due`` returns whether a batch of a run's judge is due for a poll.
-    ``work`` processes the units of judges with the same endpoint and model and returns how many ended. ``run_batches``
-    returns all batches of a run, oldest first; ``summarize_open`` summarizes the open ones; ``failure_reasons`` are
-    those of ended batches, newest first."""
+    ``work`` gives the steps that process the units of judges with the same endpoint and model; their result is how many
+    ended. ``run_batches`` returns all batches of a run, oldest first; ``summarize_open`` summarizes the open ones;
+    ``failure_reasons`` are those of ended batches, newest first."""
 
     open: Callable[[], QuerySet[Any]]
     has_due: Callable[[Run, JudgeVersion], bool]
-    work: Callable[[JudgeVersion, Mapping[str, Any]], int]
+    work: Callable[[JudgeVersion, Mapping[str, Any]], Steps[int]]
     run_batches: Callable[[Run], list[Any]]
     summarize_open: Callable[[Run], OpenBatches | None]
     failure_reasons: Callable[[Run], Collection[str]]

@@ -16,6 +16,7 @@ from evaluation.models import Answer, Context, Finding, MetricDefinition, Run, S
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring.scores import FINDING_FIELDS, UnitOutcome, write_scores
 from evaluation.worker.lifecycle import RunConfig
+from evaluation.worker.units import claim
 
 RULE_BATCH = 200
 # Inputs of metrics that also apply to retrieval-only answers.
@@ -26,11 +27,17 @@ MetricResults = dict[MetricDefinition, Result]
 class RuleScorer:
     """The rule metrics of one run, prepared once for all its units."""
 
+    kind = WorkUnit.Kind.RULES
+
     def __init__(self, run: Run) -> None:
+        self._run = run
         self._config = RunConfig.model_validate(run.config)
         self._settings = _settings(run, self._config)
         self._metrics = definitions(self._config.rules)
         self._reusable = _reusable_run(run, self._config, self._settings)
+
+    def claim(self, size: int, *, suspects: bool = False) -> list[WorkUnit]:
+        return claim(self._run.pk, [self.kind], size, suspects=suspects) if self._config.rules else []
 
     def score(self, claimed: Sequence[WorkUnit]) -> None:
         units = [unit for unit in claimed if unit.answer_id is not None]
