@@ -6,7 +6,7 @@ core registers its own background tasks in the same way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from evaluation.judging.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
     from evaluation.models import JudgeVersion, Run, User
     from evaluation.worker.jobs import JobKind
-    from evaluation.worker.steps import Steps
 
 FEATURE_OFF = "feature_off"
 
@@ -62,7 +61,7 @@ class BatchHooks:
 
     open: Callable[[], QuerySet[Any]]
     has_due: Callable[[Run, JudgeVersion], bool]
-    work: Callable[[JudgeVersion, Mapping[str, Any]], Steps[int]]
+    work: Callable[[JudgeVersion, Mapping[str, Any]], Generator[float | None, None, int]]
     run_batches: Callable[[Run], list[Any]]
     summarize_open: Callable[[Run], OpenBatches | None]
     failure_reasons: Callable[[Run], Collection[str]]
