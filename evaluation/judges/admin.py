@@ -40,7 +40,7 @@ class EndpointForm(forms.ModelForm):
     A stored key can be replaced or removed, never read."""
 
     key = forms.CharField(
-        label=_("key to store"),
+        label=_("Key to store"),
         required=False,
         max_length=2000,
         widget=forms.PasswordInput(render_value=False, attrs={"autocomplete": "new-password", "size": 40}),
@@ -48,7 +48,7 @@ class EndpointForm(forms.ModelForm):
     )
     forget_key = forms.BooleanField(label=_("forget the stored key"), required=False)
     try_model = forms.CharField(
-        label=_("model to try"),
+        label=_("Model to try"),
         required=False,
         max_length=200,
         help_text=_("For “Save and try” alone, which asks it once or a few times; it is not kept."),
@@ -207,7 +207,7 @@ class VersionAdmin(ReadOnlyAdmin):
         version = self.build_version(request, form)
         obj.__dict__.update(version.__dict__)
         self.record_event(request, "admin.version", version, hash=version.content_hash)
-        messages.info(request, gettext("%(version)s holds this content now.") % {"version": version})
+        messages.info(request, gettext("Saved as %(version)s.") % {"version": version})
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """Do nothing: a version has no related rows."""
@@ -235,7 +235,7 @@ class VersionForm(forms.ModelForm):
 class JudgeForm(VersionForm):
     """Endpoint, model and parameters of a judge. Usual parameters have their own fields, others are JSON."""
 
-    language = forms.ChoiceField(label=_("rubric language"), choices=LANGUAGES)
+    language = forms.ChoiceField(label=_("Rubric language"), choices=LANGUAGES)
     temperature = forms.FloatField(
         label=_("temperature"),
         required=False,

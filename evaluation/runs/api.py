@@ -17,6 +17,10 @@ from rest_framework.response import Response
 from rest_framework.serializers import (
     BooleanField,
     CharField,
+    DateTimeField,
+    DecimalField,
+    DictField,
+    FloatField,
     IntegerField,
     ListField,
     ModelSerializer,
@@ -50,6 +54,7 @@ from evaluation.rest.errors import ProblemSerializer
 from evaluation.rest.filters import AnswerFilter, AnswerSetFilter, RunFilter
 from evaluation.rest.requests import MAX_PAGE_SIZE, PagesOldestFirst
 from evaluation.runs.answer_files import import_answers, score_by_rules
+from evaluation.runs.call_log import LoggedCall, logged_calls
 from evaluation.runs.creation import CollectionRequest, cancel_run, launch_run, pause_run, resume_run
 from evaluation.runs.planning import plan_run
 from evaluation.runs.progress import progress
@@ -323,6 +328,30 @@ class PageQuery(StrictSerializer):
     )
 
 
+class CallQuery(StrictSerializer):
+    """The answer whose calls are listed."""
+
+    answer = IntegerField(min_value=1, help_text="id of an answer of the run")
+
+
+class LoggedCallSerializer(Serializer[Any]):
+    """A judge call and its reply. ``messages`` is null if the request cannot be built again; ``raw`` is empty once it
+    was purged."""
+
+    judge = CharField(help_text="judge version")
+    messages = ListField(child=DictField(child=CharField()), allow_null=True)
+    request_hash = CharField(source="reply.request_hash")
+    raw = CharField(source="reply.raw")
+    outcome = CharField(source="reply.outcome")
+    http_status = IntegerField(source="reply.http_status", allow_null=True)
+    model_returned = CharField(source="reply.model_returned")
+    tokens_in = IntegerField(source="reply.tokens_in", allow_null=True)
+    tokens_out = IntegerField(source="reply.tokens_out", allow_null=True)
+    cost = DecimalField(source="reply.cost", max_digits=14, decimal_places=8, allow_null=True)
+    elapsed_seconds = FloatField(source="reply.elapsed_seconds", allow_null=True)
+    created_at = DateTimeField(source="reply.created_at")
+
+
 def _answer_source(user: UserOrAnonymous, body: dict[str, Any]) -> AnswerSet | CollectionRequest:
     if body["answer_set"]:
         rows = AnswerSet.objects.select_related("project", "question_set")
@@ -377,6 +406,14 @@ class RunViewSet(RowsViewSet):
         announce_judge_values(request.user, [answer.pk for answer in page if has_judged(answer)], "api")
         serializer = AnswerSerializer(page, many=True, context={"primary": primary_pairs(run)})
         return self.get_paginated_response(serializer.data)
+
+    @detail_view(LoggedCallSerializer, many=True, query=CallQuery)
+    def calls(self, request: Request, pk: int) -> list[LoggedCall]:
+        """Judge calls for an answer, oldest first: request as sent, raw reply, model, tokens, time and cost."""
+        run = fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+        answer = fetch(run_answers(run), request.user, Action.VIEW, self.validated_query()["answer"])
+        announce_judge_values(request.user, [answer.pk], "api")
+        return logged_calls(run, answer)
 
     @detail_action(_get_steerable_run, RunSummarySerializer, body=None)
     def pause(self, run: Run) -> RunState:

@@ -155,6 +155,11 @@ class RunPage:
         return list(zip(self.form["profile"].subwidgets, self.profiles, strict=True))
 
     @property
+    def other_profile(self) -> bool:
+        """Whether another profile than the recommended one is chosen."""
+        return self.form["profile"].value() != self.profiles[0].spec.name
+
+    @property
     def sentences(self) -> list[str]:
         """Tokens, cost and duration of the plan."""
         return plan_sentences(self.plan) if self.plan else []

@@ -120,11 +120,6 @@ def first_attempts(units: Iterable[WorkUnit]) -> dict[int, int]:
     return {unit_id: pk for unit_id, fence, pk in rows if fences[unit_id] == fence}
 
 
-def claimed_row(unit: WorkUnit) -> QuerySet[WorkUnit]:
-    """The unit's row, while this claim holds it."""
-    return WorkUnit.objects.filter(pk=unit.pk, fence=unit.fence, state__in=HELD_STATES)
-
-
 def still_held(units: Iterable[WorkUnit]) -> list[WorkUnit]:
     """The units whose current claims still hold. Locks their rows until the transaction ends; call inside one."""
     fences = {unit.pk: unit.fence for unit in units}

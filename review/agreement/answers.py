@@ -143,12 +143,16 @@ def _item_events(answer: Answer) -> Iterator[HistoryEvent]:
         )
 
 
+# The default is the order of the question set.
+ORDERS = ("", "category", "value", "-value")
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerFilter:
     """Filter of answers.
 
     ``low`` and ``high`` are inclusive limits of the metric's effective value, ``label`` a class, ``source`` the source
-    of the value, and ``words`` a text in the question."""
+    of the value, and ``words`` a text in the question. ``order`` sorts lists: one of :data:`ORDERS`."""
 
     metric: str = ""
     low: float | None = None
@@ -157,6 +161,7 @@ class AnswerFilter:
     source: str = ""
     category: str = ""
     words: str = ""
+    order: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from evaluation.core.scales import Scale
 from evaluation.messages import numbers
 from evaluation.messages.explanations import explain_reason
 from evaluation.models import Run
-from review.agreement.plots import FIRST_STATISTICS, STATISTICS, JudgePlots, judge_plots, trend_context
+from review.agreement.plots import STATISTICS, JudgePlots, first_statistics, judge_plots, trend_context
 from review.agreement.run_agreement import Breakdown, cached_agreement
 from review.comparisons.trend import load_trends
 from review.reports.verdict import MetricTrust, judge_sentences, metric_trust
@@ -270,8 +270,11 @@ def _metric_agreement(title: str, experts: Figures, titled: list[tuple[str, Figu
         always = gettext("always “%(value)s”") % {"value": numbers.on_scale(guess["value"], scale)}
         sides.append((gettext("best constant guess"), always, guess))
     sides.append((gettext("experts among themselves"), "", experts))
+    first = first_statistics(Scale.parse(experts["scale"]))
     rows = [
-        row for name in STATISTICS if (row := _statistic_row(name, [scorer_figures for _, _, scorer_figures in sides]))
+        row
+        for name in STATISTICS
+        if (row := _statistic_row(name, [figures for _, _, figures in sides], first=name in first))
     ]
     first_rows = [row for row in rows if row.first]
     columns = tuple(
@@ -306,15 +309,13 @@ def _notes(scorer_figures: Figures) -> Iterator[str]:
         yield gettext("fewer than 20 independent questions: the intervals are rough")
 
 
-def _statistic_row(name: str, sides: list[Figures]) -> StatisticRow | None:
+def _statistic_row(name: str, sides: list[Figures], *, first: bool) -> StatisticRow | None:
     if all(
         side.get(name) is None and side.get("undefined", {}).get(name, "") in HIDDEN_REASONS | {""} for side in sides
     ):
         return None
     title, meaning = STATISTICS[name]
-    return StatisticRow(
-        str(title), str(meaning), tuple(_statistic_value(name, side) for side in sides), name in FIRST_STATISTICS
-    )
+    return StatisticRow(str(title), str(meaning), tuple(_statistic_value(name, side) for side in sides), first)
 
 
 def _statistic_value(name: str, side: Figures) -> StatisticValue:

@@ -26,6 +26,7 @@ from review.charts.judge_against_expert import (
     reliability_plot,
 )
 from review.comparisons.trend import Trend, TrendPoint, Trends
+from review.statistics.agreement.catalogue import headline_statistic
 
 # name -> (title, meaning), in the order of the page.
 STATISTICS: dict[str, tuple[str | Promise, str | Promise]] = {
@@ -53,7 +54,11 @@ STATISTICS: dict[str, tuple[str | Promise, str | Promise]] = {
     "f1": (_("F1"), _("harmonic mean of precision and recall")),
     "balanced_accuracy": (_("balanced accuracy"), _("mean of acceptable and unacceptable ones found")),
 }
-FIRST_STATISTICS = ("exact", "within_one", "mae", "bias", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic")
+
+
+def first_statistics(scale: Scale) -> tuple[str, ...]:
+    """Statistics shown before the others are unfolded."""
+    return "exact", "within_one", headline_statistic(scale)
 
 
 Figures = Mapping[str, Any]

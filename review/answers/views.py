@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Max, Min, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -20,8 +20,10 @@ from evaluation.core.roles import Action
 from evaluation.messages import numbers
 from evaluation.messages.explanations import explain_refusal
 from evaluation.models import Answer, Run, Score, User
+from evaluation.runs.call_log import logged_calls
 from evaluation.scoring.scores import current_scores
 from review.agreement.answers import (
+    ORDERS,
     AnswerFilter,
     AnswerSelection,
     EventKind,
@@ -50,13 +52,23 @@ REVIEWER_EVENT_KINDS = {
 }
 ANSWERS_PER_PAGE = 50
 MAX_EXAMPLES = 10
-FILTER_FIELDS = ("metric", "low", "high", "label", "source", "category", "q")
+FILTER_FIELDS = ("metric", "low", "high", "label", "source", "category", "q", "order")
 
 
 @signed_in_get
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
     """Show an answer with its scores and history. Reviewers who have yet to rate it are no longer blind."""
     return _render_answer(request, _fetch(request, pk), request.GET.get("run", ""))
+
+
+@signed_in_get
+def answer_calls(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the judge calls for an answer in a run. They reveal judge values, so the view is recorded."""
+    answer = access.fetch(Answer.objects.select_related("question"), request.user, Action.VIEW, pk)
+    run = _requested_run(answer, request.GET.get("run", ""))
+    record_exposure(signed_in_user(request), answer, "answer calls")
+    context = {"answer": answer, "run": run, "calls": logged_calls(run, answer)}
+    return render(request, "review/answers/calls.html", context)
 
 
 @signed_in_post
@@ -159,7 +171,12 @@ def _render_answer(
         refused_decision=refused_decision,
         error=error,
     )
-    return render(request, "review/answers/answer.html", {"page": page}, status=409 if refused_decision else 200)
+    context = {"page": page, "previous": None, "next": None}
+    if may_view:
+        neighbours = Answer.objects.filter(answer_set_id=answer.answer_set_id)
+        context["previous"] = neighbours.filter(pk__lt=answer.pk).aggregate(Max("pk"))["pk__max"]
+        context["next"] = neighbours.filter(pk__gt=answer.pk).aggregate(Min("pk"))["pk__min"]
+    return render(request, "review/answers/answer.html", context, status=409 if refused_decision else 200)
 
 
 def _scores(run: Run, answer: Answer) -> QuerySet[Score]:
@@ -283,6 +300,10 @@ def _render_list(request: HttpRequest, run: Run, data: QueryDict, error: str = "
         "filters": _filters(data),
         "previous_url": query_string(data, page=str(page_number - 1)) if page_number > 1 else "",
         "next_url": query_string(data, page=str(page_number + 1)) if has_next else "",
+        "orders": {
+            "category": query_string(data, order="category"),
+            "value": query_string(data, order="-value" if answer_filter.order == "value" else "value"),
+        },
         "error": error,
     }
     return render(request, "review/answers/run_answers.html", page, status=409 if error else 200)
@@ -305,6 +326,7 @@ def read_filter(data: QueryDict) -> AnswerFilter:
         source=source if source in set(ValueSource) else "",
         category=normalize_nfc(data.get("category", ""))[:200],
         words=data.get("q", "").strip()[:200],
+        order=order if (order := data.get("order", "")) in ORDERS else "",
     )
 
 

@@ -225,7 +225,15 @@ def listed_answers(run: Run, answer_filter: AnswerFilter, start: int, size: int)
         (candidate for candidate in metrics if candidate.name == answer_filter.metric), metrics[0] if metrics else None
     )
     categories = tuple(name for name in columns["categories"].tolist() if name)
-    matching = columns["answer"][_matching_mask(run, answer_filter, columns, _metric_columns(run, metric))]
+    values = _metric_columns(run, metric)
+    positions = np.flatnonzero(_matching_mask(run, answer_filter, columns, values))
+    if answer_filter.order == "category":
+        positions = positions[np.argsort(columns["categories"][columns["category"]][positions], kind="stable")]
+    elif answer_filter.order and values is not None:
+        # Answers without a value come last in both directions.
+        sign = -1 if answer_filter.order == "-value" else 1
+        positions = positions[np.argsort(sign * values["value"][positions], kind="stable")]
+    matching = columns["answer"][positions]
     rows = _read_selected(run, metric, matching[start : start + size].tolist())
     return CachedValue(AnswerListing(metric, metrics, categories, len(matching), rows), entry.built_at, entry.stale)
 

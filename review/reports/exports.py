@@ -177,13 +177,13 @@ EXPERIMENT, HTML = "experiment", "html"
 REPORT_EXPORTS = Exports(
     "a report",
     {
+        HTML: _html,
+        "xlsx": _xlsx,
+        "csv": _csv,
+        "md": _markdown,
+        "junit": _junit,
         "json": _json,
         "jsonl": _jsonl,
-        "csv": _csv,
-        "xlsx": _xlsx,
-        HTML: _html,
-        "junit": _junit,
-        "md": _markdown,
         EXPERIMENT: _experiment,
     },
 )

@@ -71,6 +71,18 @@ def test_page_shows_every_score_with_its_reason(world: World) -> None:
     assert world.answer.question.text in page
 
 
+def test_page_links_to_the_answers_before_and_after(world: World) -> None:
+    answers = list(Answer.objects.filter(answer_set=world.answer.answer_set).order_by("pk"))
+    for position, answer in enumerate(answers):
+        page = world.client("viewer").get(reverse("answer", args=[answer.pk])).content.decode()
+        for rel, neighbour in (
+            ("prev", answers[position - 1 : position]),
+            ("next", answers[position + 1 : position + 2]),
+        ):
+            links = re.findall(rf'rel="{rel}"\s+href="/answers/(\d+)/', page)
+            assert links == [str(row.pk) for row in neighbour]
+
+
 def test_baseline_reasons_are_translated_and_written_reasons_are_not(world: World) -> None:
     with append_only.suspended():
         Score.objects.filter(answer=world.answer).update(reason=BaselineReason.ECHO.value.ko)

@@ -46,7 +46,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "answers of a run": ("lead", lambda w: reverse("run-answers", args=[w.run.pk]), 25),
     "progress": ("lead", lambda w: reverse("run-progress", args=[w.run.pk]), 17),
     "agreement": ("lead", lambda w: reverse("run-agreement", args=[w.run.pk]), 24),
-    "answer": ("lead", lambda w: reverse("answer", args=[w.answer.pk]), 28),
+    "answer": ("lead", lambda w: reverse("answer", args=[w.answer.pk]), 30),
     "queues for a lead": ("lead", lambda w: reverse("queue-list"), 10),
     "queues for a member": ("member", lambda w: reverse("queue-list"), 8),
     "home of a member": ("member", lambda w: reverse("home"), 12),

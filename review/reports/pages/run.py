@@ -11,6 +11,7 @@ from typing import NamedTuple
 from django.utils import timezone
 from django.utils.formats import date_format, time_format
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.roles import Action, Role, is_allowed
 from evaluation.extensions import OpenBatches
@@ -150,6 +151,18 @@ class RunActions(NamedTuple):
     assume: bool
 
 
+EXPORT_PURPOSES = {
+    "html": _("Report to share (HTML)"),
+    "xlsx": _("Spreadsheet (Excel)"),
+    "csv": _("Spreadsheet (CSV)"),
+    "md": _("For a pull request (Markdown)"),
+    "junit": _("For CI (JUnit)"),
+    "json": _("For programs (JSON)"),
+    "jsonl": _("For programs (JSON Lines)"),
+    "experiment": _("Configuration and results (YAML)"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class RunPage:
     """Content of ``review/reports/run.html``. ``advice`` states how to resume a paused run."""
@@ -163,7 +176,7 @@ class RunPage:
     progress: ProgressPage | None
     worst_columns: tuple[Entry[AnswerDetail], ...]
     worst: Sequence[tuple[RunAnswer, Sequence[str]]]
-    formats: tuple[str, ...]
+    formats: tuple[tuple[str, str], ...]
     forms: tuple[str, ...]
 
     @property
@@ -210,6 +223,6 @@ def run_page(
         progress=progress,
         worst_columns=tuple(ANSWERS.entries(Output.PAGE)),
         worst=worst_answer_facts(report),
-        formats=tuple(REPORT_EXPORTS.names),
+        formats=tuple((name, str(EXPORT_PURPOSES[name])) for name in REPORT_EXPORTS.names),
         forms=form_names(),
     )

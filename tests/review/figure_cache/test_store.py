@@ -19,7 +19,7 @@ from openpyxl import load_workbook
 from evaluation.core.errors import DomainError, NotReady
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.agreement.answers import AnswerFilter, select_answers
+from review.agreement.answers import AnswerFilter, SelectedAnswer, select_answers
 from review.comparisons.gates import run_gate
 from review.comparisons.values import MAX_RUNS
 from review.figure_cache import builders, store
@@ -319,6 +319,24 @@ def test_listed_answers_equal_the_answers_selected_from_all(run: Run, answer_fil
     second = listed_answers(run, answer_filter, 2, 2).value
     assert second is not None
     assert (second.count, second.rows) == (len(selection.rows), selection.rows[2:4])
+
+
+def test_listed_answers_are_sorted_with_missing_values_last(run: Run) -> None:
+    def rows(order: str) -> list[SelectedAnswer]:
+        page = listed_answers(run, AnswerFilter(metric="correctness", order=order), 0, 100).value
+        assert page is not None
+        return list(page.rows)
+
+    def values(order: str) -> list[float | None]:
+        return [row.effective.value if row.effective else None for row in rows(order)]
+
+    scored = [value for value in values("") if value is not None]
+    missing = [None] * (len(rows("")) - len(scored))
+    assert values("value") == [*sorted(scored), *missing]
+    assert values("-value") == [*sorted(scored, reverse=True), *missing]
+    categories = [row.answer.category for row in rows("category")]
+    assert categories == sorted(categories)
+    assert len(set(categories)) > 1
 
 
 def test_listed_lines_equal_the_lines_of_the_full_report(run: Run) -> None:

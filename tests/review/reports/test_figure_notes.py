@@ -90,7 +90,7 @@ def test_run_page_and_html_file_show_categories(run: Run) -> None:
     client = Client()
     client.force_login(make_user(Role.VIEWER, run.project))
     page = client.get(reverse("run", args=[run.pk])).content.decode()
-    assert "Categories three ways" in page
+    assert "Scores by category" in page
     assert "Exact by definition, so taken as they came:" in page
     assert "Partly corrected" in page
     assert "what experts would say of all" not in page
@@ -102,5 +102,5 @@ def test_run_page_and_html_file_show_categories(run: Run) -> None:
     # 1 x sqrt(1 / 59) x t(59) = 2.0010 x .1302 = .26
     cells = '4.00<br><small>3.74–4.26</small></td><td class="n">3.50<br><small>3.21–3.79</small></td>'
     for document in (compact(page), text):
-        assert "Categories three ways" in document
+        assert "Scores by category" in document
         assert cells in document
