@@ -6,7 +6,7 @@ core registers its own background tasks in the same way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -55,13 +55,13 @@ class BatchHooks:
     """Calls sent to a provider in batches and answered later.
 
     ``open`` returns unfinished batches. ``has_due`` returns whether a batch of a run's judge is due for a poll.
-    ``work`` processes the units of judges with the same endpoint and model and returns how many ended. ``run_batches``
-    returns all batches of a run, oldest first; ``summarize_open`` summarizes the open ones; ``failure_reasons`` are
-    those of ended batches, newest first."""
+    ``work`` gives the steps that process the units of judges with the same endpoint and model; their result is how many
+    ended. ``run_batches`` returns all batches of a run, oldest first; ``summarize_open`` summarizes the open ones;
+    ``failure_reasons`` are those of ended batches, newest first."""
 
     open: Callable[[], QuerySet[Any]]
     has_due: Callable[[Run, JudgeVersion], bool]
-    work: Callable[[JudgeVersion, Mapping[str, Any]], int]
+    work: Callable[[JudgeVersion, Mapping[str, Any]], Generator[float | None, None, int]]
     run_batches: Callable[[Run], list[Any]]
     summarize_open: Callable[[Run], OpenBatches | None]
     failure_reasons: Callable[[Run], Collection[str]]

@@ -261,8 +261,6 @@ class BatchSession(JudgeSession):
             return 0
         return min(CHUNK, MAX_LINES - len(self.lines)) if len(self._flights) < CHUNK else 0
 
-    def _waits_for_slot(self) -> bool:
-        """Return whether more units may be claimed; claimed units move into the batch."""
-        if not self.batches:
-            return super()._waits_for_slot()
-        return not self._stopping and not self.full and time.monotonic() >= self._empty_until
+    def _seconds_to_next_slot(self) -> float | None:
+        """Return ``None`` while a batch is written, because its calls need no slot."""
+        return None if self.batches else super()._seconds_to_next_slot()

@@ -26,6 +26,7 @@ from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import TRANSIENT
 from evaluation.worker.database import retry_on_db_error
 from evaluation.worker.lifecycle import pause
+from evaluation.worker.steps import Steps
 
 log = logging.getLogger("concord.work")
 # Unknown whether the batch was created.
@@ -247,7 +248,7 @@ class BatchRunner:
         retry_on_db_error(lambda: ledger.release_batch(batch, after_seconds=after_seconds))
 
 
-def process_batches(judge: JudgeVersion, shared: Mapping[str, Any]) -> int:
+def process_batches(judge: JudgeVersion, shared: Mapping[str, Any]) -> Steps[int]:
     """Process the units of judges that share an endpoint and a model, and their batches; returns how many units ended.
 
     ``shared`` are the arguments of a session.
@@ -267,7 +268,7 @@ def process_batches(judge: JudgeVersion, shared: Mapping[str, Any]) -> int:
             if first:
                 runner.advance_due()
             try:
-                session.work()
+                yield from session.steps()
             # Release the units on interruptions too, instead of waiting for the leases to expire.
             except BaseException:
                 runner.abandon()

@@ -166,8 +166,7 @@ def _judge_under_lease(
                     cache=reply_cache,
                     quota_lease=share,
                 )
-                session.on_tick = lambda: on_progress(total - len(todo) - session.flight_count, total)  # noqa: B023 -- called within
-                session.work()
+                session.work(lambda: on_progress(total - len(todo) - session.flight_count, total))  # noqa: B023 -- called within
         finally:
             retry_on_db_error(share.leave)
         reason = session.reason

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
+from threading import Event
 from typing import Any, Protocol
 
 from django.db.models.functions import Now
@@ -23,6 +24,7 @@ from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import MAX_WORKER_WAIT_SECONDS, Defer, Retry, decide
 from evaluation.worker.database import retry_on_db_error
 from evaluation.worker.endpoint_quota import SingleCalls
+from evaluation.worker.steps import Steps, complete, delay
 
 _MAX_RAW = 300
 # Fields of a reply that are stored.
@@ -55,15 +57,28 @@ def pin_judge(
     """Pin a judge that has an endpoint. Returns false if the work was stopped or must wait.
 
     ``deadline`` is in monotonic seconds; ``heartbeat`` is called about once a second while waiting."""
+    wake = Event()
+    return complete(pin_steps(judge, store, deadline, rng, wake, heartbeat), wake)
+
+
+def pin_steps(
+    judge: JudgeVersion,
+    store: PreflightStore,
+    deadline: float,
+    rng: random.Random,
+    wake: Event,
+    heartbeat: Callable[[], None] = lambda: None,
+) -> Steps[bool]:
+    """:func:`pin_judge` in steps, so that several judges are pinned at once."""
     if judge.endpoint is None:
         raise ValueError("a judge without an endpoint is not checked")
     with SingleCalls(judge.endpoint, store.run_id, heartbeat, project_id=judge.project_id) as calls:
-        return _pin_until(judge, store, deadline, rng, calls)
+        return (yield from _pin_until(judge, store, deadline, rng, calls, wake))
 
 
 def _pin_until(
-    judge: JudgeVersion, store: PreflightStore, deadline: float, rng: random.Random, calls: SingleCalls
-) -> bool:
+    judge: JudgeVersion, store: PreflightStore, deadline: float, rng: random.Random, calls: SingleCalls, wake: Event
+) -> Steps[bool]:
     attempts = retry_on_db_error(store.attempt_count)
     while time.monotonic() < deadline:
         try:
@@ -71,9 +86,9 @@ def _pin_until(
         except DomainError as refusal:
             retry_on_db_error(partial(store.stop, refusal.code))
             return False
-        if calls.wait(deadline):
+        if (yield from calls.wait_steps(deadline)):
             return False
-        result = probe_endpoint(client, judge, calls)
+        result = yield from _probe_steps(client, judge, calls, wake)
         attempts += 1
         wait_seconds = _seconds_until_retry(result, attempts, rng)
         retry_on_db_error(partial(store.save_result, result, wait_seconds))
@@ -84,12 +99,17 @@ def _pin_until(
             return False
         if wait_seconds > MAX_WORKER_WAIT_SECONDS or time.monotonic() + wait_seconds > deadline:
             return False
-        time.sleep(wait_seconds)
+        yield from delay(wait_seconds)
     return False
 
 
 def probe_endpoint(client: JudgeClient, judge: JudgeVersion, calls: SingleCalls) -> ProbeResult:
     """Probe the judge. A pause that the server requests applies to all workers."""
+    wake = Event()
+    return complete(_probe_steps(client, judge, calls, wake), wake)
+
+
+def _probe_steps(client: JudgeClient, judge: JudgeVersion, calls: SingleCalls, wake: Event) -> Steps[ProbeResult]:
     provider = provider_of(judge)
 
     async def run_probe() -> ProbeResult:
@@ -103,7 +123,7 @@ def probe_endpoint(client: JudgeClient, judge: JudgeVersion, calls: SingleCalls)
                 logprobs=provider.logprobs,
             )
 
-    result = calls.run(lambda: asyncio.run(run_probe()))
+    result = yield from calls.run_steps(lambda: asyncio.run(run_probe()), wake)
     calls.record_outcome(result.last.outcome, result.last.retry_after)
     return result
 

@@ -21,7 +21,7 @@ from evaluation.judging.formulas import IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED
 from evaluation.judging.lexical import (
     BaselineReason,
     Grade,
-    Word,
+    Words,
     claimed_words,
     completeness,
     contains_negation,
@@ -33,10 +33,10 @@ from evaluation.judging.lexical import (
     is_refusal,
     join_reasons,
     names_any,
-    number_words,
     reason_text,
     reference_words,
     states_ignorance,
+    words_of_all,
 )
 from evaluation.judging.prompt import passage_source
 from evaluation.judging.prose import prose, quoted_sentences, sentences
@@ -58,14 +58,15 @@ class Support:
     reason: Bilingual
 
 
-def word_support(text: str, contexts: Sequence[str], question: str) -> Support:
+def word_support(text: str, contexts: Sequence[str], evidence: Words, question: str) -> Support:
     """Verdict on a text by word overlap with the passages. Supported: at least 70% of the words that the question lacks
-    occur in the passages; partial: from 45%; unsupported if a number is in neither passages nor question."""
+    occur in the passages; partial: from 45%; unsupported if a number is in neither passages nor question.
+
+    ``evidence`` are the words of all passages."""
     question_words = content_words(question)
     words = claimed_words(text, question_words) or content_words(text)
-    evidence = [word for context in contexts for word in content_words(context)]
     share = coverage(words, evidence)
-    foreign = number_words(words) - number_words(evidence) - number_words(question_words)
+    foreign = words.numbers - evidence.numbers - question_words.numbers
     verdict = SUPPORTED if share >= SUPPORTED_SHARE else PARTIAL if share >= PARTIAL_SHARE else UNSUPPORTED
     reason = BaselineReason.IN_PASSAGES.format(percent=round(100 * share))
     if foreign:
@@ -77,7 +78,7 @@ def word_support(text: str, contexts: Sequence[str], question: str) -> Support:
     return Support(verdict, index, parts[best] if best is not None else "", reason)
 
 
-def best_match(words: Sequence[Word], texts: Sequence[str]) -> int | None:
+def best_match(words: Words, texts: Sequence[str]) -> int | None:
     """Index of the text that contains most of the words; ``None`` if none contains any."""
     shares = [coverage(words, content_words(text)) for text in texts]
     best = max(shares, default=0.0)
@@ -95,7 +96,7 @@ def extract_claims(call: JudgeCall) -> dict[str, Any]:
     for sentence, quote in quoted_sentences(prose(call.answer.text)):
         words = claimed_words(sentence, question_words)
         # Numbers alone claim nothing, such as "3." before a list item.
-        if not states_ignorance(sentence) and len(words) > len(number_words(words)):
+        if not states_ignorance(sentence) and len(words) > len(words.numbers):
             claims.append({"claim": sentence, "quote": quote})
     return {"claims": claims}
 
@@ -136,9 +137,9 @@ def check_texts(call: JudgeCall, *, partial: bool) -> dict[str, Any]:
     count."""
     texts: dict[str, str] = call.judge_request.blocks["claims" if partial else "statements"]
     contexts = [f"{context.text}\n{passage_source(context)}" for context in call.answer.contexts or ()]
-    verdicts = {}
+    evidence, verdicts = words_of_all(contexts), {}
     for key, text in texts.items():
-        options = [word_support(wording, contexts, call.question.text) for wording in text.split(" | ")]
+        options = [word_support(wording, contexts, evidence, call.question.text) for wording in text.split(" | ")]
         best = min(options, key=lambda candidate: (SUPPORTED, PARTIAL, UNSUPPORTED).index(candidate.verdict))
         accepted = partial or best.verdict == SUPPORTED
         verdicts[key] = {

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
-from itertools import pairwise
+from functools import cache, cached_property, lru_cache
+from itertools import chain, pairwise
 
 from evaluation.core.metric_specs import Bilingual
 from evaluation.core.samples import NEGATIVE_CATEGORY, AnswerSpec, QuestionSpec
@@ -41,31 +41,48 @@ class Word:
     pieces: frozenset[str]
 
 
-def content_words(text: str) -> tuple[Word, ...]:
-    """Distinct content words in order; numbers without grouping commas, Hangul without particles."""
+class Words(tuple[Word, ...]):
+    """Content words in order."""
+
+    @cached_property
+    def pieces(self) -> frozenset[str]:
+        """The pieces of all words."""
+        return frozenset().union(*(word.pieces for word in self))
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """The words that are numbers in digits."""
+        return frozenset(word.surface for word in self if word.surface[0].isdigit())
+
+
+@lru_cache(maxsize=1024)
+def content_words(text: str) -> Words:
+    """Distinct content words in order; numbers without grouping commas, Hangul without particles.
+
+    Cached, because all judgements of an answer compare the same passages and sentences."""
     words_by_stem: dict[str, Word] = {}
     for match in _RUN.finditer(folded_text := folded(text)):
         after_digit = folded_text[match.start() - 1 : match.start()].isdigit()
         stem = _stem(match[0], shortest=1 if after_digit else 2)
         if stem not in _STOP_WORDS and not stem.startswith(_FUNCTION_VERBS):
             words_by_stem.setdefault(stem, Word(stem, _pieces(stem)))
-    return tuple(words_by_stem.values())
+    return Words(words_by_stem.values())
 
 
-def number_words(words: Iterable[Word]) -> frozenset[str]:
-    """Words that are numbers in digits."""
-    return frozenset(word.surface for word in words if word.surface[0].isdigit())
+def words_of_all(texts: Iterable[str]) -> Words:
+    """Content words of several texts."""
+    return Words(chain.from_iterable(map(content_words, texts)))
 
 
-def coverage(expected: Sequence[Word], available: Iterable[Word]) -> float:
+def coverage(expected: Words, available: Words) -> float:
     """Share of the expected words that are available, 0 to 1; 1 if none is expected. A Hangul word counts by its share
     of syllable pairs, from one half on."""
     return sum(word_shares(expected, available).values()) / len(expected) if expected else 1.0
 
 
-def word_shares(expected: Sequence[Word], available: Iterable[Word]) -> dict[str, float]:
+def word_shares(expected: Words, available: Words) -> dict[str, float]:
     """Share of each expected word that is available: 0, or 0.5 to 1."""
-    pieces = frozenset().union(*(word.pieces for word in available))
+    pieces = available.pieces
     share_by_word = {word.surface: len(word.pieces & pieces) / len(word.pieces) for word in expected}
     return {surface: share if share >= _MIN_WORD_SHARE else 0.0 for surface, share in share_by_word.items()}
 
@@ -280,14 +297,12 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
     """Mean over the claiming sentences of the share of their new words in the contexts. A number that is in no context
     halves its sentence. Sentences that only admit ignorance are skipped."""
     question_words = content_words(question.text)
-    evidence = [word for context in answer.contexts or () for word in content_words(context.text)]
+    evidence = words_of_all(context.text for context in answer.contexts or ())
     claims = [
         claimed_words(sentence, question_words) for sentence in sentences(answer.text) if not states_ignorance(sentence)
     ]
-    known_numbers = number_words(evidence) | number_words(question_words)
-    supports = [
-        coverage(words, evidence) / (2 if number_words(words) - known_numbers else 1) for words in claims if words
-    ]
+    known_numbers = evidence.numbers | question_words.numbers
+    supports = [coverage(words, evidence) / (2 if words.numbers - known_numbers else 1) for words in claims if words]
     # A refusal makes no claim; a blank answer or an echo gets the lowest grade.
     if not supports:
         if any(map(states_ignorance, sentences(answer.text))):
@@ -300,11 +315,11 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
     return Grade.of(share, BaselineReason.SUPPORTED.format(percent=round(100 * share), weak=weak, total=len(supports)))
 
 
-def claimed_words(sentence: str, question_words: Sequence[Word]) -> tuple[Word, ...]:
+def claimed_words(sentence: str, question_words: Words) -> Words:
     """Words by which a sentence makes a claim: those not in the question, else all. Empty for questions and echoes."""
     words = content_words(sentence)
     if sentence.endswith("?") or {word.surface for word in words} == {word.surface for word in question_words}:
-        return ()
+        return Words()
     return _new_words(words, question_words) or words
 
 
@@ -327,7 +342,7 @@ def _refusal_grade(question: QuestionSpec, answer: AnswerSpec) -> Grade | None:
     return None
 
 
-def _coverage_grade(expected: Sequence[Word], available: Sequence[Word]) -> Grade:
+def _coverage_grade(expected: Words, available: Words) -> Grade:
     share_by_word = word_shares(expected, available)
     share = coverage(expected, available)
     missing = [surface for surface, value in share_by_word.items() if not value][:_MAX_LISTED]
@@ -338,7 +353,7 @@ def _coverage_grade(expected: Sequence[Word], available: Sequence[Word]) -> Grad
     return Grade.of(share, reason)
 
 
-def _points_grade(question: QuestionSpec, answer_words: Sequence[Word]) -> Grade:
+def _points_grade(question: QuestionSpec, answer_words: Words) -> Grade:
     missing = [point[0] for point in question.keywords if point and not names_any(point, answer_words)]
     total = len(question.keywords)
     count = total - len(missing)
@@ -348,17 +363,17 @@ def _points_grade(question: QuestionSpec, answer_words: Sequence[Word]) -> Grade
     return Grade.of(count / total if total else 0.0, reason)
 
 
-def names_any(alternatives: Sequence[str], available: Sequence[Word]) -> bool:
+def names_any(alternatives: Sequence[str], available: Words) -> bool:
     return any((words := content_words(text)) and coverage(words, available) >= _NAMED for text in alternatives)
 
 
-def reference_words(reference: str, question: QuestionSpec) -> tuple[Word, ...]:
+def reference_words(reference: str, question: QuestionSpec) -> Words:
     """Words of the reference that are not in the question; all if every word is."""
     words = content_words(reference)
     return _new_words(words, content_words(question.text)) or words
 
 
-def _mean_over_sentences(reference: str, answer_words: Sequence[Word], question: QuestionSpec) -> float:
+def _mean_over_sentences(reference: str, answer_words: Words, question: QuestionSpec) -> float:
     question_words = content_words(question.text)
     parts = [
         words for sentence in sentences(reference) if (words := _new_words(content_words(sentence), question_words))
@@ -367,12 +382,10 @@ def _mean_over_sentences(reference: str, answer_words: Sequence[Word], question:
     return sum(coverage(words, answer_words) if words else 0.0 for words in parts) / len(parts)
 
 
-def _check_numbers(
-    grade: Grade, expected_words: Sequence[Word], answer_words: Sequence[Word], question_words: Sequence[Word]
-) -> Grade:
-    expected = number_words(expected_words) - number_words(question_words)
-    missing = expected - number_words(answer_words)
-    foreign = number_words(answer_words) - expected - number_words(question_words)
+def _check_numbers(grade: Grade, expected_words: Words, answer_words: Words, question_words: Words) -> Grade:
+    expected = expected_words.numbers - question_words.numbers
+    missing = expected - answer_words.numbers
+    foreign = answer_words.numbers - expected - question_words.numbers
     if not missing or not foreign:
         return grade
     listed = ", ".join(sorted(foreign)[:_MAX_LISTED])
@@ -387,7 +400,6 @@ def join_reasons(first: Bilingual, second: Bilingual) -> Bilingual:
     return Bilingual(f"{first.en} {second.en}", f"{first.ko} {second.ko}")
 
 
-def _new_words(words: Sequence[Word], question_words: Sequence[Word]) -> tuple[Word, ...]:
+def _new_words(words: Words, question_words: Words) -> Words:
     """Words with a piece that is not in the question."""
-    question_pieces = frozenset().union(*(word.pieces for word in question_words))
-    return tuple(word for word in words if not word.pieces <= question_pieces)
+    return Words(word for word in words if not word.pieces <= question_words.pieces)

@@ -39,10 +39,12 @@ class Client(Protocol[RequestT, ReplyT]):
 class CallPool(Generic[CallT, PacedReplyT]):
     """Concurrent calls of one client, limited by ``allowance``. Use as a context manager from one thread.
 
-    Errors of the pool's thread while opening or closing the client are raised on entering or leaving."""
+    ``wake`` is set when results are ready; several pools may share it. Errors of the pool's thread while opening or
+    closing the client are raised on entering or leaving."""
 
-    def __init__(self, client: Client[CallT, PacedReplyT], allowance: Allowance) -> None:
+    def __init__(self, client: Client[CallT, PacedReplyT], allowance: Allowance, wake: Event | None = None) -> None:
         self.client = client
+        self.wake = wake or Event()
         self.pace = Pace(allowance, time.monotonic())
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._run, name="calls", daemon=True)
@@ -136,7 +138,7 @@ class CallPool(Generic[CallT, PacedReplyT]):
         self._outstanding -= len(keys)
         return keys
 
-    def collect(self, timeout: float) -> list[tuple[Hashable, PacedReplyT]]:
+    def collect(self, timeout: float = 0.0) -> list[tuple[Hashable, PacedReplyT]]:
         """Return the replies of ended calls, waiting up to ``timeout`` seconds for some."""
         if self._outstanding:
             self._results_ready.wait(timeout)
@@ -203,11 +205,15 @@ class CallPool(Generic[CallT, PacedReplyT]):
         self._ended.append((key, task))
         if not self._queued or self.pause_seconds:
             # The ledger must submit more calls or learn of the pause.
-            self._results_ready.set()
+            self._announce_results()
         elif not self._lingering:
             self._lingering = True
-            self._loop.call_later(LINGER_SECONDS, self._announce_results)
+            self._loop.call_later(LINGER_SECONDS, self._end_linger)
+
+    def _end_linger(self) -> None:
+        self._lingering = False
+        self._announce_results()
 
     def _announce_results(self) -> None:
-        self._lingering = False
         self._results_ready.set()
+        self.wake.set()

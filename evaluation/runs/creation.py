@@ -218,6 +218,15 @@ def draft_run(source: AnswerSet | CollectionRequest, spec: RunSpec, by: User | N
     )
 
 
+def equal_rules_run(draft: Run) -> Run | None:
+    """The newest run that has computed what a draft without judges would compute, or still does."""
+    if draft.judges.exists():
+        return None
+    runs = Run.objects.filter(answer_set=draft.answer_set_id, profile_version=draft.profile_version_id, judges=None)
+    runs = runs.filter(config_hash=draft.config_hash, config__analysis=draft.config["analysis"])
+    return runs.filter(state__in=[Run.State.RUNNING, *Run.ENDED]).order_by("-pk").first()
+
+
 def launch_run(source: AnswerSet | CollectionRequest, spec: RunSpec, by: User | None) -> Run:
     """Create and start a run, or return the run that an equal request with the start token already created.
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from threading import Event
 from typing import Any
 
 from django.conf import settings
@@ -21,15 +22,15 @@ from evaluation.core.samples import Result
 from evaluation.extensions import FEATURE_OFF, batch_hooks
 from evaluation.judges.clients import client_of
 from evaluation.judges.embeddings import embedder_of, token_model
-from evaluation.judges.preflight import pin_judge, pinned_columns
+from evaluation.judges.preflight import pin_steps, pinned_columns
 from evaluation.judging.calls import ResponseFormat
 from evaluation.judging.probing import ProbeResult
 from evaluation.models import JudgeVersion, Preflight, Run, RunEvent, RunJudge, WorkUnit
 from evaluation.network.outcomes import Outcome
-from evaluation.network.pacing import Allowance
 from evaluation.network.pool import CallPool
 from evaluation.runs.budgets import budget_guard
 from evaluation.scoring import scores
+from evaluation.scoring.baseline import BaselineScorer
 from evaluation.scoring.embeddings import EmbeddingSession
 from evaluation.scoring.judges import JudgeSession
 from evaluation.scoring.replies import cached_replies
@@ -44,23 +45,26 @@ from evaluation.systems.collection import CollectionSession, finish_collection, 
 from evaluation.systems.services import client_of as system_client
 from evaluation.worker import dispatch, tracing, units
 from evaluation.worker.database import STORAGE_FULL, analyze_tables, is_short_of_space, probe_write, retry_on_db_error
-from evaluation.worker.endpoint_quota import Quota, QuotaLease
+from evaluation.worker.endpoint_quota import QuotaLease
 from evaluation.worker.lifecycle import RunConfig, begin, pause, unpinned
+from evaluation.worker.sessions import EMPTY_CLAIM_SECONDS
+from evaluation.worker.steps import Steps, interleave
 from evaluation.worker.units import State
 
 
 def preflight(run: Run, deadline: float) -> None:
-    """Pin every unpinned judge of the run, then begin the run; pause it with the reason if a judge cannot be pinned.
+    """Pin all unpinned judges of the run at once, then begin the run; pause it with the reason if one cannot be pinned.
     Does nothing in other states, or while a server asks for more time.
 
     ``deadline`` is in monotonic seconds; the next worker continues after it."""
     waits = Preflight.objects.filter(run=run, retry_at__gt=Now())
     if run.state != Run.State.PREFLIGHT or retry_on_db_error(waits.exists):
         return
-    for judge in retry_on_db_error(lambda: unpinned(run)):
-        if not pin_judge(judge, RunPinStore(run, judge), deadline, random.Random()):
-            return
-    retry_on_db_error(lambda: begin(run))
+    wake = Event()
+    judges = retry_on_db_error(lambda: unpinned(run))
+    interleave([pin_steps(judge, RunPinStore(run, judge), deadline, random.Random(), wake) for judge in judges], wake)
+    if not retry_on_db_error(lambda: unpinned(run)):
+        retry_on_db_error(lambda: begin(run))
 
 
 def response_format_of(run: Run, judge: JudgeVersion) -> ResponseFormat:
@@ -195,19 +199,21 @@ def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run
     retry_on_db_error(lambda: fail_crash_looping_questions(run))
     retry_on_db_error(lambda: fail_crash_loops(run))
     retry_on_db_error(lambda: fail_dependents(run))
-    if time.monotonic() < deadline and retry_on_db_error(partial(_has_questions, run)):
-        _collect_answers(run, config, deadline, tick)
-    rule_runner = RuleRunner(run)
-    if time.monotonic() < deadline and retry_on_db_error(partial(_has_embeddings, run)):
-        _embed_units(run, deadline)
-    for judges in retry_on_db_error(lambda: _judges_by_endpoint(run, by_model=config.batch)):
-        if time.monotonic() < deadline and retry_on_db_error(partial(_has_judge_units, run, judges)):
-            _judge_units(run, config, judges, deadline, tick, rule_runner)
-    while time.monotonic() < deadline and rule_runner.run_large_batch():
-        pass
-    # Embed the texts that judges wrote.
-    if time.monotonic() < deadline and retry_on_db_error(partial(_has_embeddings, run)):
-        _embed_units(run, deadline)
+    wake = Event()
+    # A group comes after those whose results it waits for.
+    groups = [
+        _repeat(partial(_has_questions, run), partial(_collect_answers, run, config, deadline, wake), deadline),
+        *(
+            _repeat(
+                partial(_has_judge_units, run, judges),
+                partial(_judge_units, run, config, judges, deadline, wake),
+                deadline,
+            )
+            for judges in retry_on_db_error(lambda: _judges_by_endpoint(run, by_model=config.batch))
+        ),
+        _repeat(partial(_has_embeddings, run), partial(_embed_units, run, config, deadline, wake), deadline),
+    ]
+    interleave(groups, wake, background=LocalScoring(run, deadline), on_tick=tick)
     retry_on_db_error(lambda: finish_run(run))
     if run.state == Run.State.RUNNING and retry_on_db_error(
         lambda: _claimable_units(run).exclude(units.on_resting_endpoint()).exists()
@@ -226,45 +232,61 @@ def _claimable_units(run: Run, **conditions: Any) -> QuerySet[WorkUnit]:
     return WorkUnit.objects.filter(units.claimable(), run_id=run.pk, run__state=Run.State.RUNNING, **conditions)
 
 
-# Small, so that replies do not wait long.
-RULES_PER_STEP = 40
+def _repeat(has_work: Callable[[], bool], work: Callable[[], Steps[Any]], deadline: float) -> Steps[None]:
+    """Do work whenever there is some, until ``deadline`` (monotonic seconds)."""
+    while time.monotonic() < deadline:
+        if retry_on_db_error(has_work):
+            yield from work()
+        yield None
 
 
-class RuleRunner:
-    """Scores a run by rules, a few answers at a time. The rules are loaded on first use."""
+# Units scored while calls are in flight; few, so that replies do not wait long.
+UNITS_PER_STEP = 40
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+
+class LocalScoring:
+    """Scores a run by rules and by the offline baseline, some units at a time. Settings are loaded on first use."""
+
+    def __init__(self, run: Run, deadline: float) -> None:
+        self._run, self._deadline = run, deadline
+        self._empty_until = float("-inf")
 
     @cached_property
-    def _rules(self) -> RuleScorer:
-        return RuleScorer(self._run)
+    def _scorers(self) -> tuple[RuleScorer | BaselineScorer, ...]:
+        return RuleScorer(self._run), BaselineScorer(self._run)
 
-    def __call__(self) -> int:
-        """Claim and score a few answers while calls are in flight; how many, 0 if none is left. Skips units that may
-        have crashed a worker, because a crash would lose the calls."""
-        return retry_on_db_error(partial(self._score_batch, RULES_PER_STEP))
+    def __call__(self, calls_in_flight: bool) -> bool:
+        """Claim and score units; false if none is left or time is up.
 
-    def run_large_batch(self) -> int:
-        """Claim and score many answers while no calls are in flight, and last those that may have crashed a worker."""
-        return retry_on_db_error(partial(self._score_batch, RULE_BATCH)) or retry_on_db_error(
-            partial(self._score_batch, 1, True)
-        )
+        While calls are in flight, takes few, and skips those that may have crashed a worker, because a crash would lose
+        the calls. Otherwise takes many, and last those."""
+        now = time.monotonic()
+        if now >= self._deadline or (calls_in_flight and now < self._empty_until):
+            return False
+        if calls_in_flight:
+            count = self._score(UNITS_PER_STEP)
+        else:
+            count = self._score(RULE_BATCH) or self._score(1, suspects=True)
+        if not count:
+            self._empty_until = now + EMPTY_CLAIM_SECONDS
+        return bool(count)
 
-    def _score_batch(self, size: int, suspects: bool = False) -> int:
-        claimed = units.claim(self._run.pk, [WorkUnit.Kind.RULES], size, suspects=suspects)
-        if claimed:
-            with tracing.batch(self._run.pk, WorkUnit.Kind.RULES) as counts:
-                self._rules.score(claimed)
-                counts[tracing.UNITS] = len(claimed)
-        return len(claimed)
+    def _score(self, size: int, *, suspects: bool = False) -> int:
+        for scorer in self._scorers:
+            if claimed := retry_on_db_error(partial(scorer.claim, size, suspects=suspects)):
+                with tracing.batch(self._run.pk, scorer.kind) as counts:
+                    retry_on_db_error(partial(scorer.score, claimed))
+                    counts[tracing.UNITS] = len(claimed)
+                return len(claimed)
+        return 0
 
 
 def _judges_by_endpoint(run: Run, *, by_model: bool) -> list[list[RunJudge]]:
-    """The run's judges grouped by endpoint, because their calls share its slots. With ``by_model`` also by model,
-    because a batch has only one."""
+    """The run's judges with an endpoint, grouped by it, because their calls share its slots. With ``by_model`` also by
+    model, because a batch has only one."""
     groups: dict[tuple[int | None, str], list[RunJudge]] = {}
-    for judge in run.judges.select_related("judge_version__endpoint", "rubric_version").order_by("id"):
+    remote = run.judges.exclude(judge_version__endpoint=None)
+    for judge in remote.select_related("judge_version__endpoint", "rubric_version").order_by("id"):
         version = judge.judge_version
         groups.setdefault((version.endpoint_id, version.model if by_model else ""), []).append(judge)
     return list(groups.values())
@@ -282,7 +304,7 @@ def _has_questions(run: Run) -> bool:
     return claimable.exclude(units.on_resting_endpoint()).exists()
 
 
-def _collect_answers(run: Run, config: RunConfig, deadline: float, tick: Callable[[], None] | None) -> None:
+def _collect_answers(run: Run, config: RunConfig, deadline: float, wake: Event) -> Steps[None]:
     version = run.answer_set.system_version
     try:
         client = system_client(version)
@@ -292,16 +314,15 @@ def _collect_answers(run: Run, config: RunConfig, deadline: float, tick: Callabl
     quota_lease = QuotaLease(version.system, run.pk, min(config.max_concurrency, version.system.max_concurrency))
     try:
         quota = retry_on_db_error(quota_lease.renew)
-        with CallPool(client, quota.allowance) as pool, tracing.batch(run.pk, WorkUnit.Kind.ASK) as counts:
+        with CallPool(client, quota.allowance, wake) as pool, tracing.batch(run.pk, WorkUnit.Kind.ASK) as counts:
             session = CollectionSession(
                 run=run,
                 pool=pool,
                 deadline=deadline,
                 lease_seconds=settings.CONCORD_LEASE_SECONDS,
                 quota_lease=quota_lease,
-                on_tick=tick,
             )
-            counts[tracing.UNITS] = session.work()
+            counts[tracing.UNITS] = yield from session.steps()
     finally:
         retry_on_db_error(quota_lease.leave)
 
@@ -310,8 +331,7 @@ def _has_embeddings(run: Run) -> bool:
     return _claimable_units(run, kind=WorkUnit.Kind.EMBED).exists()
 
 
-def _embed_units(run: Run, deadline: float) -> None:
-    config = RunConfig.model_validate(run.config)
+def _embed_units(run: Run, config: RunConfig, deadline: float, wake: Event) -> Steps[None]:
     try:
         embedder = embedder_of(config.embedding) if config.embedding else None
         tokens = token_model(config.tokens) if config.tokens else None
@@ -319,28 +339,25 @@ def _embed_units(run: Run, deadline: float) -> None:
         pause(run, reason=error.code)
         return
     with tracing.batch(run.pk, WorkUnit.Kind.EMBED) as counts:
-        counts[tracing.UNITS] = EmbeddingSession(run, embedder, tokens, deadline, budget_guard(run)).work()
+        session = EmbeddingSession(run, embedder, tokens, deadline, wake, budget_guard(run))
+        counts[tracing.UNITS] = yield from session.steps()
 
 
-def _judge_units(
-    run: Run,
-    config: RunConfig,
-    judges: Sequence[RunJudge],
-    deadline: float,
-    tick: Callable[[], None] | None,
-    background_step: Callable[[], int],
-) -> None:
+def _judge_units(run: Run, config: RunConfig, judges: Sequence[RunJudge], deadline: float, wake: Event) -> Steps[None]:
     judge = judges[0].judge_version
-    batches = batch_hooks() if config.batch and judge.endpoint else None
+    endpoint = judge.endpoint
+    if endpoint is None:
+        raise ValueError("a judge without an endpoint makes no calls")
+    batches = batch_hooks() if config.batch else None
     try:
         client = client_of(judge)
     except DomainError as error:
         pause(run, reason=error.code)
         return
-    quota_lease = QuotaLease(judge.endpoint, run.pk, config.max_concurrency) if judge.endpoint else None
-    quota = retry_on_db_error(quota_lease.renew) if quota_lease else Quota(Allowance(config.max_concurrency))
+    quota_lease = QuotaLease(endpoint, run.pk, config.max_concurrency)
+    quota = retry_on_db_error(quota_lease.renew)
     try:
-        with CallPool(client, quota.allowance) as pool, tracing.batch(run.pk, WorkUnit.Kind.JUDGE) as counts:
+        with CallPool(client, quota.allowance, wake) as pool, tracing.batch(run.pk, WorkUnit.Kind.JUDGE) as counts:
             session_options: dict[str, Any] = {
                 "run": run,
                 "judges": judges,
@@ -352,13 +369,9 @@ def _judge_units(
                 "lease_seconds": settings.CONCORD_LEASE_SECONDS,
                 "cache": cached_replies(judge, use_cache=config.use_cache),
                 "quota_lease": quota_lease,
-                "on_tick": tick,
-                "background_step": background_step,
-                "budget_guard": budget_guard(run) if judge.endpoint else None,
+                "budget_guard": budget_guard(run),
             }
-            counts[tracing.UNITS] = (
-                batches.work(judge, session_options) if batches else JudgeSession(**session_options).work()
-            )
+            steps = batches.work(judge, session_options) if batches else JudgeSession(**session_options).steps()
+            counts[tracing.UNITS] = yield from steps
     finally:
-        if quota_lease:
-            retry_on_db_error(quota_lease.leave)
+        retry_on_db_error(quota_lease.leave)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Event
 
 from django.conf import settings
 from django.db.models import prefetch_related_objects
@@ -43,6 +44,7 @@ from evaluation.worker import units
 from evaluation.worker.database import retry_on_db_error
 from evaluation.worker.endpoint_quota import SingleCalls
 from evaluation.worker.lifecycle import RunConfig, pause
+from evaluation.worker.steps import Steps, delay, run_in_thread
 from evaluation.worker.unit_calls import BudgetLimit
 
 # One text may be at fault, so the others of its batch are retried without it.
@@ -106,6 +108,8 @@ class EmbeddingSession:
     embedder: Embedder | None
     tokens: TokenModel | None
     deadline: float
+    # Set when a call has ended.
+    wake: Event
     budget_guard: BudgetLimit | None = None
 
     def __post_init__(self) -> None:
@@ -130,7 +134,7 @@ class EmbeddingSession:
         endpoint = Endpoint.objects.get(pk=choice.endpoint)
         return SingleCalls(endpoint, self.run.pk, on_wait=lambda: self._extend_leases(self._claimed))
 
-    def work(self) -> int:
+    def steps(self) -> Steps[int]:
         """Claim and embed units until none is claimable, the run stops, or time is up; the number of ended units."""
         ended = 0
         with self.embedder or nullcontext(), self._calls or nullcontext():
@@ -138,7 +142,7 @@ class EmbeddingSession:
                 claimed = retry_on_db_error(self._claim)
                 if not claimed:
                     break
-                ended += self._process(claimed)
+                ended += yield from self._process(claimed)
         return ended
 
     def _claim(self) -> list[WorkUnit]:
@@ -151,15 +155,16 @@ class EmbeddingSession:
         prefetch_related_objects(claimed, "answer__question", "answer__contexts", "run_judge", "needs")
         return claimed
 
-    def _process(self, claimed: list[WorkUnit]) -> int:
+    def _process(self, claimed: list[WorkUnit]) -> Steps[int]:
         self._extended_at, self._claimed = time.monotonic(), claimed
         self._vectors, self._failures, self._call_numbers = {}, {}, {}
         tasks = []
         for unit in claimed:
             tasks.append(self._task(unit))
             self._extend_leases(claimed)
+            yield 0.0
         self._texts_by_unit = {task.unit: task.texts for task in tasks if task.pending}
-        if self._texts_by_unit and self.embedder and not self._fetch(self.embedder):
+        if self._texts_by_unit and self.embedder and not (yield from self._fetch(self.embedder)):
             # The units were given back.
             return 0
         outcomes = [self._outcome(task) for task in tasks]
@@ -172,25 +177,25 @@ class EmbeddingSession:
             retry_on_db_error(lambda: units.extend(claimed))
             self._extended_at = time.monotonic()
 
-    def _fetch(self, embedder: Embedder) -> bool:
+    def _fetch(self, embedder: Embedder) -> Steps[bool]:
         """Load or fetch the vectors of the texts. False if the units were given back, because the server is cooling
         down, a person is needed, or time is up."""
         texts = list(dict.fromkeys(text for texts_of_unit in self._texts_by_unit.values() for text in texts_of_unit))
         self._vectors = retry_on_db_error(lambda: cached_vectors(embedder.space, texts))
         for batch in batches(text for text in texts if text not in self._vectors):
-            if not self._fetch_batch(embedder, batch):
+            if not (yield from self._fetch_batch(embedder, batch)):
                 return False
             retry_on_db_error(lambda: units.extend(list(self._texts_by_unit)))
         return True
 
-    def _fetch_batch(self, embedder: Embedder, batch: Sequence[str]) -> bool:
+    def _fetch_batch(self, embedder: Embedder, batch: Sequence[str]) -> Steps[bool]:
         earlier: list[Outcome] = []
         while True:
             unit = next(unit for unit, texts in self._texts_by_unit.items() if not set(batch).isdisjoint(texts))
             tokens = sum(map(len, batch)) * _TOKENS_PER_CHARACTER
-            if self._calls is not None and (seconds := self._calls.wait(self.deadline, tokens)):
+            if self._calls is not None and (seconds := (yield from self._calls.wait_steps(self.deadline, tokens))):
                 return self._give_back(seconds)
-            embedded = self._call(embedder, unit, batch)
+            embedded = yield from self._call(embedder, unit, batch)
             outcome = embedded.outcome
             if outcome is Outcome.OK:
                 vectors = dict(zip(batch, embedded.vectors, strict=True))
@@ -208,22 +213,29 @@ class EmbeddingSession:
                 return False
             if isinstance(decision, GiveUp):
                 if outcome in _SPLIT_OUTCOMES and len(batch) > 1:
-                    return all(self._fetch_batch(embedder, [text]) for text in batch)
+                    for text in batch:
+                        if not (yield from self._fetch_batch(embedder, [text])):
+                            return False
+                    return True
                 self._failures |= dict.fromkeys(batch, decision.reason)
                 return True
             if isinstance(decision, Defer) or time.monotonic() + decision.seconds > self.deadline:
                 return self._give_back(decision.seconds)
-            time.sleep(decision.seconds)
+            yield from delay(decision.seconds)
 
     def _give_back(self, seconds: float) -> bool:
         for unit in self._texts_by_unit:
             retry_on_db_error(partial(units.give_back, unit, after_seconds=seconds))
         return False
 
-    def _call(self, embedder: Embedder, unit: WorkUnit, batch: Sequence[str]) -> EmbeddingResult:
+    def _embed_in_thread(self, embedder: Embedder, batch: Sequence[str]) -> Steps[EmbeddingResult]:
+        call = partial(embedder.embed, batch)
+        return run_in_thread(call, self.wake, on_wait=partial(self._extend_leases, self._claimed))
+
+    def _call(self, embedder: Embedder, unit: WorkUnit, batch: Sequence[str]) -> Steps[EmbeddingResult]:
         """Make one call, recorded for the first unit that needs it. Free local calls are not recorded."""
         if embedder.provenance.get("kind") == "local":
-            return embedder.embed(batch)
+            return (yield from self._embed_in_thread(embedder, batch))
         number = self._call_numbers[unit.pk] = self._call_numbers.get(unit.pk, 0) + 1
         attempt, _ = retry_on_db_error(
             lambda: Attempt.objects.get_or_create(
@@ -231,9 +243,9 @@ class EmbeddingSession:
             )
         )
         if self._calls is None:
-            embedded = embedder.embed(batch)
+            embedded = yield from self._embed_in_thread(embedder, batch)
         else:
-            embedded = self._calls.run(lambda: embedder.embed(batch))
+            embedded = yield from self._calls.run_steps(partial(embedder.embed, batch), self.wake)
             self._calls.record_outcome(embedded.outcome, embedded.retry_after)
         row = _fetched_reply(attempt, embedder, batch, embedded)
         retry_on_db_error(lambda: Reply.objects.bulk_create([row], ignore_conflicts=True))

@@ -187,7 +187,7 @@ class JudgeUnitCall(JudgeConversationCall):
 
     @property
     def outcome(self) -> scores.UnitOutcome:
-        return _unit_outcome(self.unit, self.conversation, self.metrics)
+        return unit_outcome(self.unit, self.conversation, self.metrics)
 
     @property
     def trace_ids(self) -> dict[str, int]:
@@ -265,7 +265,7 @@ class JudgeSession(UnitCalls, CallSession[JudgeUnitCall]):
             if conversation.call is not None:
                 conversations[unit] = conversation
             else:
-                outcomes.append(_unit_outcome(unit, conversation, self._metrics[unit.run_judge_id or 0]))
+                outcomes.append(unit_outcome(unit, conversation, self._metrics[unit.run_judge_id or 0]))
         with transaction.atomic():
             ended = scores.write_scores(outcomes) if outcomes else 0
             attempts = units.record_first_attempts(conversations)
@@ -319,7 +319,7 @@ class JudgeSession(UnitCalls, CallSession[JudgeUnitCall]):
         scores.write_scores([flight.outcome for flight in flights])
 
 
-def _unit_outcome(
+def unit_outcome(
     unit: WorkUnit, conversation: UnitConversation, metrics: Mapping[str, MetricDefinition]
 ) -> scores.UnitOutcome:
     return scores.UnitOutcome(

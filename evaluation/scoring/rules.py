@@ -1,21 +1,21 @@
-"""Rule metrics of claimed units: computed, or reused from an earlier run with equal settings."""
+"""Rule metrics of claimed units: computed, or copied from an earlier run with equal settings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+
+from django.db.models import Count
 
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result, Status
-from evaluation.core.samples import Finding as ResultFinding
 from evaluation.judges.shipped import definitions
 from evaluation.metrics.catalogue import rule_metric_named
 from evaluation.metrics.normalise import analysis
-from evaluation.models import Answer, Context, Finding, MetricDefinition, Run, Score, WorkUnit
+from evaluation.models import Answer, Context, MetricDefinition, Run, Score, WorkUnit
 from evaluation.profiles.spec import ProfileSpec, rule_settings
-from evaluation.scoring.scores import FINDING_FIELDS, UnitOutcome, write_scores
+from evaluation.scoring.scores import UnitOutcome, copy_scores, write_scores
 from evaluation.worker.lifecycle import RunConfig
+from evaluation.worker.units import claim
 
 RULE_BATCH = 200
 # Inputs of metrics that also apply to retrieval-only answers.
@@ -26,21 +26,37 @@ MetricResults = dict[MetricDefinition, Result]
 class RuleScorer:
     """The rule metrics of one run, prepared once for all its units."""
 
+    kind = WorkUnit.Kind.RULES
+
     def __init__(self, run: Run) -> None:
+        self._run = run
         self._config = RunConfig.model_validate(run.config)
         self._settings = _settings(run, self._config)
         self._metrics = definitions(self._config.rules)
         self._reusable = _reusable_run(run, self._config, self._settings)
 
+    def claim(self, size: int, *, suspects: bool = False) -> list[WorkUnit]:
+        return claim(self._run.pk, [self.kind], size, suspects=suspects) if self._config.rules else []
+
     def score(self, claimed: Sequence[WorkUnit]) -> None:
         units = [unit for unit in claimed if unit.answer_id is not None]
-        results_by_answer = _reused_results(self._reusable, self._metrics, units) if self._reusable else {}
-        rows = Answer.objects.select_related("question").filter(pk__in=[unit.answer_id for unit in units])
-        answers = rows.exclude(pk__in=results_by_answer).in_bulk()
+        copied = self._copy_earlier(units) if self._reusable else set()
+        units = [unit for unit in units if unit not in copied]
+        answers = Answer.objects.select_related("question").in_bulk([unit.answer_id for unit in units])
         contexts = _contexts(answers)
-        for pk, answer in answers.items():
-            results_by_answer[pk] = self._compute(answer, contexts.get(pk, ()))
-        write_scores([UnitOutcome(unit, results_by_answer[unit.answer_id or 0]) for unit in units])
+        results = {pk: self._compute(answer, contexts.get(pk, ())) for pk, answer in answers.items()}
+        write_scores([UnitOutcome(unit, results[unit.answer_id or 0]) for unit in units])
+
+    def _copy_earlier(self, units: Sequence[WorkUnit]) -> set[WorkUnit]:
+        """Copy the earlier run's scores of the units whose answers have all of them; those units."""
+        metric_ids = [row.pk for row in self._metrics.values()]
+        rows = Score.objects.filter(run=self._reusable, metric__in=metric_ids, round=0)
+        rows = rows.filter(unit__kind=self.kind, unit__state=WorkUnit.State.DONE)
+        counts = rows.filter(answer__in=[unit.answer_id for unit in units]).values("answer").annotate(n=Count("id"))
+        complete = set(counts.filter(n=len(metric_ids)).order_by().values_list("answer", flat=True))
+        copied = [unit for unit in units if unit.answer_id in complete and not unit.round]
+        copy_scores(rows, copied)
+        return set(copied)
 
     def _compute(self, answer: Answer, contexts: Sequence[ContextSpec]) -> MetricResults:
         question, failed_answer = answer.question.read(), answer.status == "failed"
@@ -86,31 +102,3 @@ def _reusable_run(run: Run, config: RunConfig, settings: RuleSettings) -> Run | 
         if set(config.rules) <= set(earlier_config.rules) and _settings(earlier, earlier_config) == settings:
             return earlier
     return None
-
-
-_SCORE = ("status", "value", "label", "reason", "detail")
-
-
-def _reused_results(
-    earlier: Run, metrics: Mapping[str, MetricDefinition], units: Sequence[WorkUnit]
-) -> dict[int, MetricResults]:
-    """The earlier run's results for the units' answers, if it has all of them. Two queries."""
-    by_pk = {row.pk: row for row in metrics.values()}
-    rows = Score.objects.filter(run=earlier, answer_id__in=[unit.answer_id for unit in units], metric_id__in=by_pk)
-    rows = rows.filter(unit__kind=WorkUnit.Kind.RULES, unit__state=WorkUnit.State.DONE, round=0)
-    scores = list(rows.values_list("pk", "answer_id", "metric_id", *_SCORE))
-    parts = _findings_by_score([pk for pk, *_ in scores])
-    by_answer: dict[int, MetricResults] = {}
-    for pk, answer_id, metric_id, status, value, label, reason, detail in scores:
-        result = Result(Status(status), value, label, reason, detail, parts.get(pk, ()))
-        by_answer.setdefault(answer_id, {})[by_pk[metric_id]] = result
-    return {pk: results for pk, results in by_answer.items() if len(results) == len(by_pk)}
-
-
-def _findings_by_score(scores: Sequence[int]) -> dict[int, list[ResultFinding]]:
-    rows = Finding.objects.filter(score_id__in=scores).order_by("score_id", "position")
-    rows_by_score = rows.values_list("score_id", *FINDING_FIELDS)
-    return {
-        pk: [ResultFinding(*columns) for _, *columns in group]
-        for pk, group in groupby(rows_by_score, key=itemgetter(0))
-    }

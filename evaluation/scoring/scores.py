@@ -16,7 +16,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Avg, Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
@@ -190,6 +190,43 @@ def insert_scores(rows: Sequence[tuple[Row, Sequence[ResultFinding]]]) -> None:
             for position, finding in enumerate(findings_by_key[key][1])
         ],
     )
+
+
+_CONTENT = "answer_id, metric_id, status, value, label, reason, detail"
+_PART = ", ".join(("position", *(f'"{name}"' for name in FINDING_FIELDS)))
+
+
+def copy_scores(scores: QuerySet[Score], copies: Sequence[WorkUnit]) -> int:
+    """End units of a run, and give them copies of other scores of their answers, in one transaction; the number of
+    units still held. The database copies the rows, so that nothing of them is read and written again."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        ended = units.end(dict.fromkeys(copies, ""))
+        if not ended:
+            return 0
+        chosen = scores.filter(answer__in=[unit.answer_id for unit in ended]).order_by().values("pk")
+        chosen_sql, chosen_values = chosen.query.sql_with_params()
+        run_id, now = ended[0].run_id, connection.ops.adapt_datetimefield_value(timezone.now())
+        unit_values = [value for unit in ended for value in (unit.answer_id, unit.pk, unit.score_origin)]
+        unit_rows = ", ".join(["(%s, %s, %s)"] * len(ended))
+        cursor.execute(
+            f"""WITH copy (of_answer, unit_id, origin) AS (VALUES {unit_rows})
+            INSERT INTO evaluation_score (created_at, run_id, unit_id, origin, round, repeat, author, {_CONTENT})
+            SELECT %s, %s, unit_id, origin, 0, 1, '', {_CONTENT}
+            FROM (SELECT {_CONTENT} FROM evaluation_score WHERE id IN ({chosen_sql})) chosen
+            JOIN copy ON of_answer = answer_id""",  # noqa: S608 -- columns of ours
+            [*unit_values, now, run_id, *chosen_values],
+        )
+        cursor.execute(
+            f"""INSERT INTO evaluation_finding (created_at, score_id, {_PART})
+            SELECT %s, copy_id, {_PART} FROM evaluation_finding JOIN (
+                SELECT source.id AS source_id, copy.id AS copy_id FROM evaluation_score source
+                JOIN evaluation_score copy ON copy.answer_id = source.answer_id AND copy.metric_id = source.metric_id
+                WHERE copy.run_id = %s AND copy.unit_id IN ({", ".join(["%s"] * len(ended))})
+                AND source.id IN ({chosen_sql})
+            ) pair ON score_id = source_id""",  # noqa: S608 -- columns of ours
+            [now, run_id, *(unit.pk for unit in ended), *chosen_values],
+        )
+    return len(ended)
 
 
 def _scored_origins(origins: Sequence[str]) -> set[tuple[str, int]]:

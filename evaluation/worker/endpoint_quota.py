@@ -13,10 +13,9 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 from datetime import timedelta
+from threading import Event
 from typing import Any, Self, TypeVar
 
 from django.db import transaction
@@ -31,6 +30,7 @@ from evaluation.network.pacing import INITIAL_PAUSE_SECONDS, Allowance, OutageDe
 from evaluation.network.pool import CallPool
 from evaluation.network.retrying import MAX_WORKER_WAIT_SECONDS
 from evaluation.worker.database import retry_on_db_error
+from evaluation.worker.steps import Steps, complete, delay, run_in_thread
 
 RENEW_SECONDS = 1.0
 # Between renewals, while a worker has less than its fair share.
@@ -184,6 +184,10 @@ class SingleCalls:
     def wait(self, deadline: float, tokens: float = 0.0) -> float:
         """Wait until a call of about ``tokens`` tokens may be made, and count it; returns 0. If that takes too long for
         a worker or passes ``deadline`` (monotonic seconds), returns the seconds after which to try again."""
+        return complete(self.wait_steps(deadline, tokens))
+
+    def wait_steps(self, deadline: float, tokens: float = 0.0) -> Steps[float]:
+        """:meth:`wait` in steps."""
         while True:
             quota = self._renew(0)
             now = time.monotonic()
@@ -196,7 +200,7 @@ class SingleCalls:
             seconds = max(seconds, RETRY_RENEW_SECONDS)
             if seconds > MAX_WORKER_WAIT_SECONDS or now + seconds > deadline:
                 return seconds
-            time.sleep(min(seconds, RENEW_SECONDS))
+            yield from delay(min(seconds, RENEW_SECONDS))
             self._on_wait()
 
     @property
@@ -206,17 +210,18 @@ class SingleCalls:
 
     def run(self, call: Callable[[], T]) -> T:
         """The result of the call. It runs in its own thread, so that the slot is renewed meanwhile."""
+        wake = Event()
+        return complete(self.run_steps(call, wake), wake)
+
+    def run_steps(self, call: Callable[[], T], wake: Event) -> Steps[T]:
+        """:meth:`run` in steps."""
         self._sent_at = time.monotonic()
-        with ThreadPoolExecutor(1) as thread:
-            future = thread.submit(call)
-            while True:
-                try:
-                    return future.result(RENEW_SECONDS)
-                except NotYet:
-                    if future.done():
-                        raise
-                    self._renew(1)
-                    self._on_wait()
+
+        def renew() -> None:
+            self._renew(1)
+            self._on_wait()
+
+        return (yield from run_in_thread(call, wake, RENEW_SECONDS, renew))
 
     def record_outcome(self, outcome: Outcome, retry_after: float | None) -> None:
         """Report to all workers whether the endpoint answers, and set the cooldown it asked for."""

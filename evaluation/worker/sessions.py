@@ -24,13 +24,12 @@ from evaluation.network.pool import CallPool, CallT, PacedReplyT, ReplyT
 from evaluation.network.retrying import MAX_WORKER_WAIT_SECONDS
 from evaluation.worker.database import STORAGE_FULL, is_short_of_space, retry_on_db_error
 from evaluation.worker.endpoint_quota import RENEW_SECONDS, RETRY_RENEW_SECONDS, Quota, QuotaLease
-from evaluation.worker.gc_pause import paused_gc
+from evaluation.worker.steps import Steps, interleave
 
 # Leases are extended after a third of their time.
 HEARTBEATS_PER_LEASE = 3
 # How long to wait for replies before the state is checked again.
 WAIT_SECONDS = 0.5
-TICK_SECONDS = 1.0
 # How often the state of the work is checked.
 CHECK_SECONDS = 0.1
 # A cooldown that is longer by less is not reported again.
@@ -98,10 +97,6 @@ class WorkerSession(ABC, Generic[F, CallT, PacedReplyT]):
     # None if every call has to be made.
     cache: ReplyCache[PacedReplyT] | None = None
     quota_lease: QuotaLease | None = None
-    # Called about once a second, to show progress.
-    on_tick: Callable[[], None] | None = None
-    # Does a little other work while calls are in flight; returns 0 if none is left.
-    background_step: Callable[[], int] | None = None
     rng: random.Random = field(default_factory=random.Random)
     ended_conversations: int = 0
     _flights: dict[int, F] = field(default_factory=dict)
@@ -113,7 +108,7 @@ class WorkerSession(ABC, Generic[F, CallT, PacedReplyT]):
 
     def __post_init__(self) -> None:
         self._order = count()
-        self._checked_at = self._ticked_at = self._empty_until = self._renew_at = float("-inf")
+        self._checked_at = self._empty_until = self._renew_at = float("-inf")
         self._started_at, self._reply_count = time.monotonic(), 0
         # Until this time (monotonic seconds) every worker knows of the cooldown.
         self._shared_rest_until = float("-inf")
@@ -173,52 +168,46 @@ class WorkerSession(ABC, Generic[F, CallT, PacedReplyT]):
     def stop_for(self, reason: str) -> None:
         """Stop the work of all workers until a person acts. Outside of transactions, idempotent."""
 
-    def work(self) -> int:
+    def work(self, on_tick: Callable[[], None] | None = None) -> int:
+        """Take all steps; the number of ended conversations."""
+        interleave([self.steps()], self.pool.wake, on_tick=on_tick)
+        return self.ended_conversations
+
+    def steps(self) -> Steps[int]:
         """Claim and call until nothing is claimable, the work is stopped, or time is up; the number of ended
         conversations."""
         try:
-            with paused_gc():
-                while self._step():
-                    pass
+            while (seconds := self._step()) is not None:
+                yield seconds
         finally:
             # After an interruption, release what is left so that it need not wait for its lease to expire.
             self._give_back_unsent()
             self._release(self._flights.values())
         return self.ended_conversations
 
-    def _step(self) -> bool:
-        """One round: claim, send, collect, write. False if nothing is left to do."""
+    def _step(self) -> float | None:
+        """Collect, write, claim and send; the seconds until the next step is due, or ``None`` if nothing is left to
+        do."""
         self._check_state()
+        if self.pool.has_results and (done := self.pool.collect()):
+            self._receive([(self._flights[int(str(key))], reply) for key, reply in done])
+        claimed = False
         if self._stopping:
             self._give_back_unsent()
         elif (claim_size := self._claim_size()) > 0:
-            self._take_and_submit(claim_size)
+            claimed = self._take_and_submit(claim_size)
         self._send_retries()
-        if not self._flights:
-            return self._waits_for_slot()
-        if self._run_background_step():
-            self._extend_leases()
-            return True
-        done = self.pool.collect(self._collect_timeout())
-        if done:
-            self._receive([(self._flights[int(str(key))], reply) for key, reply in done])
         self._extend_leases()
-        return True
+        if self._flights:
+            return self._seconds_to_next_step()
+        # Conversations without a call have ended already.
+        return 0.0 if claimed else self._seconds_to_next_slot()
 
-    def _run_background_step(self) -> bool:
-        """Do a little background work while no reply has arrived."""
-        if self.background_step is None or self._stopping or self.pool.has_results:
-            return False
-        if not self.background_step():
-            self.background_step = None
-        return self.background_step is not None
-
-    def _waits_for_slot(self) -> bool:
-        """With nothing in flight: whether to wait for a slot that other workers hold, because work is left."""
+    def _seconds_to_next_slot(self) -> float | None:
+        """With nothing in flight: the seconds until the next step if other workers hold all slots and work is left."""
         if self._stopping or self.pool.pace.limit.maximum or not retry_on_db_error(self.is_claimable):
-            return False
-        time.sleep(RETRY_RENEW_SECONDS)
-        return True
+            return None
+        return RETRY_RENEW_SECONDS
 
     def _check_state(self) -> None:
         """Check whether to stop: time is up, the work was stopped, or the disk is full."""
@@ -231,9 +220,6 @@ class WorkerSession(ABC, Generic[F, CallT, PacedReplyT]):
                 retry_on_db_error(lambda: self.stop_for(STORAGE_FULL))
             if not retry_on_db_error(self.may_continue):
                 self._stopping = True
-        if self.on_tick is not None and now - self._ticked_at >= TICK_SECONDS:
-            self._ticked_at = now
-            self.on_tick()
         if self.quota_lease is not None:
             self._renew_quota(self.quota_lease)
 
@@ -268,9 +254,9 @@ class WorkerSession(ABC, Generic[F, CallT, PacedReplyT]):
         if quota.down_seconds and quota.down_seconds > MAX_OUTAGE_SECONDS:
             retry_on_db_error(lambda: self.stop_for(quota.fault))
 
-    def _collect_timeout(self) -> float:
-        """Seconds to wait for replies. Short if calls are queued in the pool, because they must not be sent after a
-        stop."""
+    def _seconds_to_next_step(self) -> float:
+        """Seconds until the next step if no reply arrives. Few if calls are queued, because they must not be sent after
+        a stop."""
         now = time.monotonic()
         longest = CHECK_SECONDS if self.pool.queued else WAIT_SECONDS
         until = [self._retry_queue[0][0]] if self._retry_queue else []
@@ -300,12 +286,13 @@ class WorkerSession(ABC, Generic[F, CallT, PacedReplyT]):
         claim_size = min(3 * max_calls - in_pool, room)
         return claim_size if claim_size >= max(1, min(max_calls // 4, free_slots or max_calls)) else 0
 
-    def _take_and_submit(self, size: int) -> None:
+    def _take_and_submit(self, size: int) -> bool:
         flights = retry_on_db_error(lambda: self.take(size))
         if flights is None:
             self._empty_until = time.monotonic() + EMPTY_CLAIM_SECONDS
-        else:
-            self._submit(flights)
+            return False
+        self._submit(flights)
+        return True
 
     def _submit(self, flights: Sequence[F]) -> None:
         """Send the calls, except those with a stored reply; a call identical to one in flight waits for its reply."""

@@ -9,7 +9,7 @@ from django.db import transaction
 from evaluation.management.output import finish_run
 from evaluation.models import AnswerSet, Run
 from evaluation.models.run_spec import ASK_OPTIONS, RUN_OPTIONS, RunSpec
-from evaluation.runs.creation import CollectionRequest, draft_run
+from evaluation.runs.creation import CollectionRequest, draft_run, equal_rules_run
 from evaluation.runs.experiments import resolve_judges
 from evaluation.runs.planning import Plan, plan_draft, plan_sentences
 from evaluation.runs.selectors import answers_of_run, get_project, get_question_set, newest_answers
@@ -38,6 +38,10 @@ def evaluate(command: BaseCommand, options: dict[str, Any]) -> None:
             _print_plan(command, plan_draft(run), options["format"])
             transaction.set_rollback(True)
             return
+        # Named runs are wanted for themselves.
+        if not options["name"] and (equal_run := equal_rules_run(run)):
+            transaction.set_rollback(True)
+            run = equal_run
     start(run)
     # The first line of standard output is the gate, if there is one.
     to_stderr = options["format"] == "json" or gate_request.is_set

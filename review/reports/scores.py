@@ -21,7 +21,8 @@ from review.evidence.answers import RunAnswer
 from review.evidence.effective import RunEvidence, RunValues
 from review.reports.figure import Figure, withheld
 from review.statistics.agreement.statistic import Array, Indices, Undefined
-from review.statistics.correction.outcome import clustered_variance, group_freedom, t_quantile
+from review.statistics.correction.outcome import clustered_variance, group_freedom
+from review.statistics.student_t import t_quantile
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ from enum import StrEnum
 import numpy as np
 
 from review.statistics.agreement.statistic import Array, Indices, factorize
-from review.statistics.correction.outcome import group_freedom, t_quantile
+from review.statistics.correction.outcome import group_freedom
 from review.statistics.paired_tests.paired import POWER, holm
+from review.statistics.student_t import t_quantile
 
 # Error rate over all tests of a gold set, and the level of the test for harm.
 ERROR_RATE = 0.05

@@ -10,9 +10,9 @@ from enum import StrEnum
 from evaluation.core.errors import DomainError
 from review.statistics.agreement.variance import VarianceSource, VarianceSplit
 from review.statistics.correction.frame import MIN_LABELS
-from review.statistics.correction.outcome import t_quantile
 from review.statistics.paired_tests.paired import POWER
 from review.statistics.sampling.draw import allocate
+from review.statistics.student_t import t_quantile
 
 # With fewer ratings, a stratum takes the deviation of all strata together.
 MIN_PILOT_LABELS = 5

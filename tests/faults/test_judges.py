@@ -136,6 +136,36 @@ def test_prose_replies_leave_the_run_incomplete(site: Site, judge: JudgeServer) 
     assert site.state(run) == "completed"
 
 
+UNITS_OF_JUDGES = (
+    "SELECT e.name, u.state, COUNT(*) FROM evaluation_workunit u JOIN evaluation_runjudge r ON r.id = u.run_judge_id "
+    "JOIN evaluation_judgeversion v ON v.id = r.judge_version_id JOIN evaluation_endpoint e ON e.id = v.endpoint_id "
+    "GROUP BY e.name, u.state ORDER BY e.name, u.state"
+)
+WAITING_SENTENCE = (
+    "from evaluation.models import Run; from evaluation.runs.progress import call_status; "
+    "from review.reports.pages.run import _resting; print(_resting(call_status(Run.objects.get()).resting))"
+)
+
+
+def test_other_endpoints_go_on_while_one_is_down(site: Site, judge: JudgeServer) -> None:
+    with JudgeServer(latency=0.05, keep_log=False) as other:
+        site.environment["CONCORD_JUDGE_ORIGINS"] = f"{judge.origin},{other.origin}"
+        other.when(lambda request: not request.is_preflight, actions.status(500))
+        run = prepare_run(site, judge, 200, f"--other={other.base_url}")
+        site.start("manage.py", "work", str(run))
+        wait_until(lambda: site.rows(UNITS_OF_JUDGES)[0] == ("local", "done", 200), 240)
+        other_units = site.rows(UNITS_OF_JUDGES)[1:]
+        assert {state for _, state, _ in other_units} <= {"todo", "leased"}
+        assert other.calls < 30
+        assert site.state(run) == "running"
+        sentence = site.manage("shell", "--no-imports", "-c", WAITING_SENTENCE)
+        assert sentence.startswith("other: no good answer since")
+        other.reset()
+        site.wait_for(run, "completed", seconds=120)
+    assert site.rows(UNITS_OF_JUDGES) == [("local", "done", 200), ("other", "done", 200)]
+    assert reply_outcomes(site)["ok"] == 400
+
+
 QUOTA_LEASE_COUNT = (
     "SELECT COUNT(*) FROM evaluation_endpointquotalease WHERE requested > 1"  # a preflight wants one place
 )

@@ -25,6 +25,7 @@ from django.db.models import Avg
 from evaluation.models import Reply, Run, Score
 from evaluation.runs.execution import drain, preflight
 from evaluation.scoring import judges
+from evaluation.worker.steps import Steps
 
 end_times: list[tuple[float, float]] = []
 
@@ -32,8 +33,8 @@ end_times: list[tuple[float, float]] = []
 class TimedJudgeSession(judges.JudgeSession):
     """A judge session that records when its last score was committed."""
 
-    def work(self) -> int:
-        call_count = super().work()
+    def steps(self) -> Steps[int]:
+        call_count = yield from super().steps()
         end_times.append((time.monotonic(), time.process_time()))
         return call_count
 

@@ -3,8 +3,9 @@
 Efficiency = calls x latency / concurrency / wall time, from the start to the last score committed. The contenders take
 turns, each in its own process, so that ratios hold on a noisy machine; medians over the rounds are shown.
 
-``--whole`` measures the command ``evaluate`` for as many answers, from the start of its process to its end, including
-rules, the judge's preflight, the offline baseline and the output. ``BENCH_PLACES=128`` sets another concurrency."""
+``--whole`` measures the command ``evaluate`` for as many imported answers, from the start of its process to its end,
+including rules, the judges' preflights, the offline baseline and the output: several profiles, and one or two judges at
+an endpoint each. ``BENCH_PLACES=128`` sets another concurrency."""
 
 from __future__ import annotations
 
@@ -20,12 +21,13 @@ import tempfile
 import time
 import urllib.request
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.faults.site import ROOT, Site, fresh_database
 from tools.bench.bare import CONCURRENCY, LOOPS
+from tools.bench.files import write_files
 
 CALLS, LATENCY, ROUNDS = 2000, 0.2, 3  # 1,000 answers with two calls each
 Times = dict[str, float]
@@ -76,33 +78,48 @@ def engine(kind: str, base_url: str, calls: int, profile: str = "", workers: int
         }
 
 
-def measure_evaluate(kind: str, base_url: str, answers: int, latency: float) -> None:
-    """Print the times of ``evaluate`` as a whole on a fresh database."""
+# The runs of ``--whole``: name, judges and options of ``evaluate``.
+WHOLE_RUNS = (
+    ("default profile", ("first",), ()),
+    ("default profile without baseline", ("first",), ("--no-baseline",)),
+    ("graphrag", ("first",), ("--profile=graphrag",)),
+    ("graphrag, one endpoint without baseline", ("first",), ("--profile=graphrag", "--no-baseline")),
+    ("graphrag, two endpoints without baseline", ("first", "second"), ("--profile=graphrag", "--no-baseline")),
+    ("default profile, 40 answers", ("first",), ("--limit=40",)),
+    ("default profile, baseline only", ("baseline",), ()),
+)
+
+
+def measure_evaluate(kind: str, base_urls: Sequence[str], answers: int, latency: float) -> None:
+    """Print the times of ``evaluate`` as a whole, one run after the other on a fresh database."""
     with tempfile.TemporaryDirectory() as folder, fresh_database(kind, Path(folder)) as url:
-        site = Site(Path(folder), url, base_url.rsplit("/v1", 1)[0])
+        site = Site(Path(folder), url, ",".join(base_url.rsplit("/v1", 1)[0] for base_url in base_urls))
         site.environment |= {"DEBUG": "0", "SECRET_KEY": secrets.token_urlsafe(64), "ALLOWED_HOSTS": "localhost"}
         site.manage("migrate", "--verbosity", "0")
-        names = site.python("-m", "tools.bench.prepare", str(answers), base_url, str(CONCURRENCY), "--no-run")
-        options_by_name = zip(("project", "questions", "system"), names.split(), strict=True)
-        options = [f"--{name}={value}" for name, value in options_by_name]
-        calls_before, start, cpu_before = answered_calls(base_url), time.monotonic(), _children_cpu_seconds()
-        site.manage("evaluate", *options, "--profile=graphrag", "--judge=remote", f"--max-concurrency={CONCURRENCY}")
-        wall, calls, cpu = (
-            time.monotonic() - start,
-            answered_calls(base_url) - calls_before,
-            _children_cpu_seconds() - cpu_before,
-        )
-    print(
-        f"evaluate, {kind}: {answers} answers, {calls} calls in {wall:.1f} s, {cpu:.1f} s of processor time, "
-        f"efficiency {calls * latency / CONCURRENCY / wall:.3f}",
-        flush=True,
-    )
+        question_file, answer_file = write_files(Path(folder), answers)
+        site.manage("import_questions", str(question_file), "--name", "bench")
+        site.manage("import_answers", str(answer_file), "--questions", "bench", "--system", "bench")
+        site.python("-m", "tools.bench.prepare", "--judges", str(CONCURRENCY), *base_urls)
+        for name, judges, options in WHOLE_RUNS:
+            command = ["evaluate", "--questions=bench", "--system=bench", "--no-ask", "--no-cache", *options]
+            calls_before, start, cpu_before = answered_calls(base_urls), time.monotonic(), _children_cpu_seconds()
+            site.manage(*command, f"--max-concurrency={CONCURRENCY}", *(f"--judge={judge}" for judge in judges))
+            wall, calls = time.monotonic() - start, answered_calls(base_urls) - calls_before
+            cpu, ideal = _children_cpu_seconds() - cpu_before, calls / len(judges) * latency / CONCURRENCY
+            print(
+                f"evaluate, {kind}, {name}: {calls} calls in {wall:.1f} s, {cpu:.1f} s of processor time"
+                + (f", efficiency {ideal / wall:.3f}" if calls else ""),
+                flush=True,
+            )
 
 
-def answered_calls(base_url: str) -> int:
-    """Return the number of calls the judge has answered so far, without preflight calls."""
-    with urllib.request.urlopen(base_url.rsplit("/v1", 1)[0] + "/control/stats") as answer:
-        return int(json.load(answer)["calls"])
+def answered_calls(base_urls: Sequence[str]) -> int:
+    """Return the number of calls the judges have answered so far, without preflight calls."""
+    calls = 0
+    for base_url in base_urls:
+        with urllib.request.urlopen(base_url.rsplit("/v1", 1)[0] + "/control/stats") as answer:
+            calls += int(json.load(answer)["calls"])
+    return calls
 
 
 def _children_cpu_seconds() -> float:
@@ -184,9 +201,9 @@ def main() -> None:
             print(engine("sqlite", base_url, options.calls, options.profile))
         return
     if options.whole:
-        with judge_process(LATENCY) as base_url:
+        with judge_process(LATENCY) as first_url, judge_process(LATENCY) as second_url:
             for kind in databases():
-                measure_evaluate(kind, base_url, options.calls, LATENCY)
+                measure_evaluate(kind, (first_url, second_url), options.calls, LATENCY)
         return
     for latency in options.latency or [LATENCY, 0.0]:
         report(options.calls, latency, options.rounds, options.workers)

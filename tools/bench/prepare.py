@@ -1,11 +1,13 @@
 """Prepare answers for the bench; print the id of a started run: ``python -m tools.bench.prepare CALLS BASE_URL LIMIT``.
-With ``--no-run`` as many answers as calls and no run; print the names that ``evaluate`` takes."""
+``python -m tools.bench.prepare --judges LIMIT BASE_URL BASE_URL`` adds the judges ``first`` and ``second`` to the only
+project."""
 
 # ruff: noqa: E402 -- the imports need Django set up
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 import django
 
@@ -13,7 +15,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
 from evaluation.judges.shipped import profile_row, save_judge, shipped_rubric_row
-from evaluation.models import Answer, AnswerSet, Context, Endpoint, JudgeVersion
+from evaluation.models import Answer, AnswerSet, Context, Endpoint, JudgeVersion, Project
 from evaluation.worker.lifecycle import RunConfig, make_run, start
 from tests.factories import make_answer_set, make_question_set, question_spec
 
@@ -44,10 +46,15 @@ def store_answers(answers: int, base_url: str, concurrency: int) -> tuple[Answer
     return answer_set, save_judge(answer_set.project, "remote", endpoint, model="test-model", language="en")
 
 
+def save_judges(concurrency: int, base_urls: Sequence[str]) -> None:
+    """A judge at an endpoint of its own for each address."""
+    for name, base_url in zip(("first", "second"), base_urls, strict=True):
+        endpoint = Endpoint.objects.create(name=name, base_url=base_url, max_concurrency=concurrency)
+        save_judge(Project.objects.get(), name, endpoint, model="test-model", language="en")
+
+
 if __name__ == "__main__":
-    arguments = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    if "--no-run" in sys.argv:
-        answer_set, _judge = store_answers(*arguments)
-        print(answer_set.project.name, answer_set.question_set.name, answer_set.system_version.system.name)
+    if sys.argv[1] == "--judges":
+        save_judges(int(sys.argv[2]), sys.argv[3:])
     else:
-        print(main(*arguments))
+        print(main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3])))

@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from review.statistics.agreement.statistic import Array, Indices
-from review.statistics.correction.outcome import Deviation, group_freedom, t_quantile
+from review.statistics.correction.outcome import Deviation, group_freedom
 from review.statistics.paired_tests.family import difference_family
 from review.statistics.paired_tests.gate import gate_confidence
 from review.statistics.paired_tests.gatekeeping import Branch, BranchTests, gatekeep
+from review.statistics.student_t import t_quantile
 
 METRICS = ("coherence", "consistency", "fluency", "relevance")
 RUNS = (1, 2, 5)

@@ -109,11 +109,12 @@ def _resting(endpoint: Endpoint | System) -> str:
     """State of an endpoint that is down or asked for a pause, with the time of the next call."""
     times = {"since": endpoint.down_since, "until": max(endpoint.cooldown_until or timezone.now(), timezone.now())}
     params = {name: time_format(timezone.localtime(time), "H:i:s") for name, time in times.items() if time}
+    params["name"] = endpoint.name
     if not endpoint.down_since:
-        return gettext("the endpoint asked for a pause until %(until)s") % params
+        return gettext("%(name)s asked for a pause until %(until)s") % params
     return gettext(
-        "%(name)s: no good answer since %(since)s. %(why)s The run waits; its next call is at %(until)s."
-    ) % {**params, "name": endpoint.name, "why": explain_reason(endpoint.fault)}
+        "%(name)s: no good answer since %(since)s. %(why)s The run waits for it; its next call is at %(until)s."
+    ) % {**params, "why": explain_reason(endpoint.fault)}
 
 
 def _out(out: OpenBatches) -> str:

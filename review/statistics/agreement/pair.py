@@ -21,6 +21,7 @@ from review.statistics.agreement.catalogue import (
 )
 from review.statistics.agreement.layout import Layout, build_layout
 from review.statistics.agreement.statistic import Array, Statistic, factorize, rounded_half_up
+from review.statistics.student_t import t_quantile
 
 FEW_GROUPS_WARNING = "few_groups"
 
@@ -263,16 +264,9 @@ def _curve_point(
         )
         error = math.sqrt(group_count / (group_count - 1) * float(np.square(group_deviations).sum()))
         if error > 1e-12:
-            half_width = _t_quantile(group_count - 1) * error
+            half_width = t_quantile(0.975, group_count - 1) * error
             low, high = max(scale.low, mean - half_width), min(scale.high, mean + half_width)
     return CurvePoint(float(share @ judge_values[in_bin]), mean, low, high, int(in_bin.sum()))
-
-
-def _t_quantile(freedom: int) -> float:
-    # Importing scipy takes 0.2 s.
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.975))
 
 
 # Steps along each side of a continuous scale.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from review.statistics.agreement.statistic import Array, Flags, Indices
+from review.statistics.student_t import t_quantile
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -173,14 +174,6 @@ class Influence:
     def design_variance(self) -> float:
         """Variance for ``this_run``, including the finite-population correction."""
         return float(np.square(self.design).sum())
-
-
-def t_quantile(probability: float, freedom: float) -> float:
-    """Quantile of Student's t; ``freedom`` is at least 1."""
-    # Importing scipy takes 0.2 s.
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, probability))
 
 
 def score_interval(value: float, variance: float, quantile: float, bounds: tuple[float, float]) -> tuple[float, float]:

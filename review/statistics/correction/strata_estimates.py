@@ -12,7 +12,8 @@ import numpy as np
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.agreement.statistic import Array
 from review.statistics.correction.frame import MIN_STRATUM_LABELS, Component, Stratum
-from review.statistics.correction.outcome import EstimateWarning, Method, t_quantile
+from review.statistics.correction.outcome import EstimateWarning, Method
+from review.statistics.student_t import t_quantile
 
 # Each stratum gets its own slope only if every stratum has this many labels.
 MIN_OWN_SLOPE_LABELS = 20

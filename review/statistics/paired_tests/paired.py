@@ -12,8 +12,9 @@ import numpy as np
 from review.statistics.agreement.statistic import Array, Indices, factorize
 from review.statistics.correction.corrected import corrected_overall, overall_deviation
 from review.statistics.correction.frame import Component
-from review.statistics.correction.outcome import CorrectionOutcome, Deviation, Target, group_freedom, t_quantile
+from review.statistics.correction.outcome import CorrectionOutcome, Deviation, Target, group_freedom
 from review.statistics.paired_tests.family import swapped_sums
+from review.statistics.student_t import t_quantile
 
 
 def corrected_difference(

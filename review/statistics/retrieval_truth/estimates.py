@@ -15,7 +15,6 @@ from review.statistics.correction.outcome import (
     WithheldReason,
     clustered_variance,
     group_freedom,
-    t_quantile,
 )
 from review.statistics.retrieval_truth.draw import MIN_GUESS_VARIANCE, PassageDraw
 from review.statistics.retrieval_truth.pool import (
@@ -30,6 +29,7 @@ from review.statistics.retrieval_truth.pool import (
     system_pairs,
     with_differences,
 )
+from review.statistics.student_t import t_quantile
 
 MIN_RATED = 20
 MAX_UNJUDGEABLE_SHARE = 0.1

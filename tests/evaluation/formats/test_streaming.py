@@ -294,7 +294,10 @@ def test_streamed_questions_are_spooled_and_not_held_in_a_list(monkeypatch: pyte
     assert isinstance(file.questions, spool.SpooledSequence)
     assert [question.text for question in file.questions[1:3]] == ["1?", "2?"]
     assert file.questions[-1].text == "4?"
-    with pytest.raises(InvalidFile, match="file_too_large"):
-        read_question_set(MemorySource(data), "a.jsonl", max_bytes=9)
+    assert len(read_question_set(MemorySource(data), "a.jsonl", max_bytes=9).questions) == 5
+    with pytest.raises(InvalidFile, match="too_many_rows"):
+        read_question_set(MemorySource(data), "a.jsonl", max_rows=4)
     topics = b"".join(b"q%d\twhat?\n" % n for n in range(5))  # as a whole
+    with pytest.raises(InvalidFile, match="file_too_large"):
+        read_question_set(MemorySource(topics), "topics.tsv", max_bytes=9)
     assert len(read_question_set(MemorySource(topics), "topics.tsv", qrels=b"q1 0 d1 1\n").questions) == 5

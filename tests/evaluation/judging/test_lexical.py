@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
 from evaluation.judging.baseline import best_match, word_support
 from evaluation.judging.lexical import (
+    Words,
     contains_negation,
     content_words,
     coverage,
@@ -15,7 +16,7 @@ from evaluation.judging.lexical import (
     is_refusal,
     level_for_share,
     names_any,
-    number_words,
+    words_of_all,
 )
 from evaluation.judging.prose import quoted_sentences, sentences
 
@@ -49,7 +50,7 @@ def test_coverage_is_the_mean_share_of_each_required_word() -> None:
     # 삼성전자 has the pairs 삼성, 성전, 전자; "삼성 전자" holds two of them: 2/3. 배당: 0. 2024: 1. Mean: 5/9.
     assert coverage(required, content_words("삼성 전자, 2024")) == pytest.approx(5 / 9)
     assert coverage(required, content_words("전자")) == 0  # a third of the pairs is chance
-    assert coverage((), content_words("x")) == 1.0
+    assert coverage(Words(), content_words("x")) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -80,15 +81,14 @@ def test_best_match_contains_most_words_and_is_none_without_any() -> None:
 
 
 def test_support_quotes_the_sentence_with_most_of_the_claim() -> None:
-    support = word_support(
-        "The oak grows in Seoul.", ["Pines are green.", "It is old. The oak grows in Seoul since 1900."], ""
-    )
+    passages = ["Pines are green.", "It is old. The oak grows in Seoul since 1900."]
+    support = word_support("The oak grows in Seoul.", passages, words_of_all(passages), "")
     assert (support.context, support.quote) == (1, "The oak grows in Seoul since 1900.")
     assert (support.verdict, support.reason.en) == ("supported", "100% of its words are in the passages.")
 
 
 def test_numbers_are_the_words_in_digits() -> None:
-    assert number_words(content_words("제15조에 따라 1,200원")) == {"15", "1200"}
+    assert content_words("제15조에 따라 1,200원").numbers == {"15", "1200"}
 
 
 def test_source_marks_are_not_sentences() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from evaluation.judges.shipped import baseline_judge, save_profile
+from evaluation.judges.shipped import baseline_judge, save_judge, save_profile
 from evaluation.judging.baseline import judge_offline
 from evaluation.judging.calls import JudgeCall, JudgeReply
-from evaluation.models import AnswerSet, ProfileVersion, Run
+from evaluation.models import AnswerSet, Endpoint, Preflight, ProfileVersion, Run
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.runs.creation import prepare_run
 from tests.factories import make_answer_set, unique
@@ -30,6 +30,16 @@ def make_baseline_run(answers: AnswerSet | None = None, **fields: Any) -> Run:
     return prepare_run(
         answer_set, make_profile_version(answer_set, **fields), judge=baseline_judge(answer_set.project, "en")
     )
+
+
+def make_scripted_run(answers: AnswerSet | None = None, **fields: Any) -> Run:
+    """A draft run with a judge whose endpoint needs no preflight, and a profile with these fields."""
+    answer_set = answers or make_answer_set()
+    endpoint = Endpoint.objects.create(name=unique("endpoint"), base_url="http://127.0.0.1:9", max_concurrency=8)
+    judge = save_judge(answer_set.project, "scripted", endpoint, model="scripted", language="en")
+    run = prepare_run(answer_set, make_profile_version(answer_set, **fields), judge=judge)
+    Preflight.objects.create(run=run, judge_version=judge, outcome="ok", rung="json_schema", judge_hash="0" * 64)
+    return run
 
 
 class ScriptedJudge:

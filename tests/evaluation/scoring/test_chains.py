@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 import pytest
 
@@ -14,11 +14,12 @@ from evaluation.network.pool import CallPool
 from evaluation.runs import execution
 from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import pause, resume, retry_failed, start
-from tests.evaluation.scoring.families import ReplyScript, ScriptedJudge, make_baseline_run
+from tests.evaluation.scoring.families import ReplyScript, ScriptedJudge, make_baseline_run, make_scripted_run
 from tests.factories import make_answer_set, make_question_set
 
 pytestmark = pytest.mark.django_db
 ANSWERS = 3
+MakeRun = Callable[..., Run]
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +27,9 @@ def no_queue(settings: object) -> None:
     settings.CONCORD_DISPATCHER = "local"  # type: ignore[attr-defined]
 
 
-def make_claims_run(**fields: object) -> Run:
+def make_claims_run(make_run: MakeRun = make_baseline_run, **fields: object) -> Run:
     answers = make_answer_set(make_question_set(specs=ANSWERS))
-    return make_baseline_run(answers, **{"reported": ["claim_support"], **fields})
+    return make_run(answers, **{"reported": ["claim_support"], **fields})
 
 
 def install_judge(monkeypatch: pytest.MonkeyPatch, script: ReplyScript) -> ScriptedJudge:
@@ -60,10 +61,10 @@ def test_claims_are_stored_with_spans() -> None:
 
 
 def test_run_paused_between_two_calls_resumes_with_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = make_claims_run()
+    run = make_claims_run(make_scripted_run)
     judge, original_collect = install_judge(monkeypatch, lambda _: None), CallPool.collect
 
-    def collect(pool: CallPool, timeout: float) -> list[tuple[Hashable, JudgeReply]]:
+    def collect(pool: CallPool, timeout: float = 0.0) -> list[tuple[Hashable, JudgeReply]]:
         replies = original_collect(pool, timeout)
         pause(Run.objects.get(pk=run.pk))
         return replies
@@ -86,7 +87,7 @@ def test_run_paused_between_two_calls_resumes_with_the_second(monkeypatch: pytes
 
 
 def test_unit_is_released_when_time_ends_between_two_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = make_claims_run()
+    run = make_claims_run(make_scripted_run)
     judge = install_judge(monkeypatch, lambda _: None)
     start(run)
     for _ in range(20):
@@ -98,7 +99,7 @@ def test_unit_is_released_when_time_ends_between_two_calls(monkeypatch: pytest.M
 
 
 def test_second_call_is_retried_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = make_claims_run()
+    run = make_claims_run(make_scripted_run)
     failures = iter([JudgeReply(Outcome.OK, raw="prose")])
 
     def script(call: JudgeCall) -> JudgeReply | None:
@@ -114,7 +115,7 @@ def test_second_call_is_retried_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_failed_step_fails_the_unit_and_a_retry_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = make_claims_run()
+    run = make_claims_run(make_scripted_run)
     install_judge(
         monkeypatch, lambda call: JudgeReply(Outcome.REFUSED) if call.judge_request.step == "verify" else None
     )

@@ -60,6 +60,7 @@ def computed_ids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return answer_ids
 
 
+@pytest.mark.both_databases
 def test_second_run_copies_scores_and_findings(computed_ids: list[int]) -> None:
     answers = make_answers()
     first_run = run_rules(answers)

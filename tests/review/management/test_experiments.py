@@ -165,3 +165,15 @@ def test_graphrag_experiment_file_names_the_judge_model(experiment: dict[str, An
     output = StringIO()
     call_command("evaluate", "--config", path, *options, "--dry-run", stdout=output)
     assert "judge calls" in output.getvalue()
+
+
+def test_evaluation_without_judge_goes_on_with_the_equal_run(experiment: dict[str, Any], tmp_path: Path) -> None:
+    path = file_of(tmp_path, experiment)
+    first_run = evaluate("--config", path)
+    assert evaluate("--config", path) == first_run
+    other_runs = [
+        evaluate("--config", path, *options)
+        for options in (["--name", "again"], ["--limit", "2"], ["--profile", "graphrag"], ["--judge", "baseline"])
+    ]
+    assert len({run.pk for run in [first_run, *other_runs]}) == 5
+    assert {run.state for run in [first_run, *other_runs]} == {Run.State.COMPLETED}
