@@ -61,13 +61,13 @@ class Command(BaseCommand):
     def _web(self, host: str, port: int) -> Child:
         if is_port_in_use(host, port):
             raise CommandError(PORT_IN_USE % port)
-        if not settings.DEBUG:
+        if not settings.WHITENOISE_USE_FINDERS:
             _collect_static_files()
         return Child("web server", web_command(host, port, web_processes(settings.CONCORD_WEB_PROCESSES)))
 
 
 def _collect_static_files() -> None:
-    """Collect static files. Without DEBUG, pages refer to them by content hash."""
+    """Collect static files, to which pages refer by content hash."""
     try:
         call_command("collectstatic", interactive=False, verbosity=0)
     except OSError as error:
