@@ -22,10 +22,18 @@ HOME_DIR = BASE_DIR if (BASE_DIR / "manage.py").is_file() else Path.cwd()
 #: name -> (type, default, meaning). ``python -m tests.docs.figures`` writes ``docs/settings.md``.
 KNOWN: dict[str, tuple[type, Any, str]] = {
     "DATABASE_URL": (str, "", "Database; empty uses SQLite in `var/concord.sqlite3`."),
-    "SECRET_KEY": (str, "", "Signing key, at least 50 characters; generated into `var/secret_key` in development."),
+    "SECRET_KEY": (
+        str,
+        "",
+        "Signing key, at least 50 characters; generated into `var/secret_key` on a site without ALLOWED_HOSTS.",
+    ),
     "SECRET_KEY_FALLBACKS": (list, [], "Signing keys used before; sessions and stored endpoint keys stay readable."),
-    "DEBUG": (bool, True, "Development mode. Switch it off wherever others can reach the site."),
-    "ALLOWED_HOSTS": (list, [], "Host names the site answers to; required when DEBUG is off."),
+    "DEBUG": (bool, False, "Development mode: error pages show code and settings. Never where others reach the site."),
+    "ALLOWED_HOSTS": (
+        list,
+        [],
+        "Host names the site answers to; with them it needs SECRET_KEY and TLS. Empty: this machine alone.",
+    ),
     "TIME_ZONE": (str, "UTC", "Time zone of dates on pages."),
     "LANGUAGE_CODE": (str, "en", "Language of pages for people who chose none: `en` or `ko`."),
     "EMAIL_URL": (str, "", "Mail server, such as `smtp+tls://user:password@mail.example:587`; empty: no mails."),
@@ -218,16 +226,16 @@ def mail_settings(url: str) -> dict[str, Any]:
         return dict(env.email_url_config(url))
 
 
-def oidc_settings(*, debug: bool) -> dict[str, Any]:
+def oidc_settings(*, without_tls: bool) -> dict[str, Any]:
     """Read the settings of the OpenID Connect provider; empty without one.
 
-    :raises ImproperlyConfigured: without client and secret, TLS (outside development) or the extra ``sso``."""
+    :raises ImproperlyConfigured: without client and secret, TLS (unless ``without_tls``) or the extra ``sso``."""
     names = ("issuer", "client", "secret", "name", "match_email")
     provider: dict[str, Any] = {name: read(f"CONCORD_OIDC_{name.upper()}") for name in names}
     if not provider["issuer"]:
         return {}
     issuer = urlsplit(provider["issuer"])
-    if issuer.scheme != "https" and not (debug and issuer.scheme == "http"):
+    if issuer.scheme != "https" and not (without_tls and issuer.scheme == "http"):
         raise ImproperlyConfigured("CONCORD_OIDC_ISSUER must be an address such as https://id.example/realms/team")
     if not provider["client"] or not provider["secret"]:
         raise ImproperlyConfigured("CONCORD_OIDC_ISSUER needs CONCORD_OIDC_CLIENT and CONCORD_OIDC_SECRET")
@@ -258,14 +266,16 @@ def refuse_unknown_names() -> None:
         raise ImproperlyConfigured(f"unknown settings: {', '.join(unknown)}; see docs/settings.md")
 
 
-def secret_key(var: Path, *, debug: bool) -> str:
-    """Read the signing key. In development, generate it once into a file of mode 0600.
+def secret_key(var: Path, *, generate: bool) -> str:
+    """Read the signing key; if it may be generated and is missing, create it once in a file of mode 0600.
 
-    :raises ImproperlyConfigured: outside development, if the key is missing, short or a well-known default."""
+    :raises ImproperlyConfigured: if it may not be generated and is missing, short or a well-known default."""
     key: str = read("SECRET_KEY")
     weak = len(key) < 50 or len(set(key)) < 8 or key.startswith("django-insecure-")
-    if not debug and weak:
-        raise ImproperlyConfigured("SECRET_KEY must be a random text of at least 50 characters when DEBUG is off")
+    if not generate and weak:
+        raise ImproperlyConfigured(
+            "SECRET_KEY must be a random text of at least 50 characters on a site with ALLOWED_HOSTS"
+        )
     if key:
         return key
     file = var / "secret_key"

@@ -25,9 +25,13 @@ refuse_unknown_names()
 
 VAR_DIR = Path(read("CONCORD_VAR") or HOME_DIR / "var")
 DEBUG: bool = read("DEBUG")
-SECRET_KEY = secret_key(VAR_DIR, debug=DEBUG)
+ALLOWED_HOSTS: list[str] = read("ALLOWED_HOSTS")
+# A site without host names answers on this machine only: it needs no TLS and no collected static files, and generates
+# its key.
+IS_LOCAL = DEBUG or not ALLOWED_HOSTS
+ALLOWED_HOSTS = ALLOWED_HOSTS or ["localhost", "127.0.0.1", "[::1]"]
+SECRET_KEY = secret_key(VAR_DIR, generate=IS_LOCAL)
 SECRET_KEY_FALLBACKS: list[str | bytes] = read("SECRET_KEY_FALLBACKS")
-ALLOWED_HOSTS: list[str] = read("ALLOWED_HOSTS") or (["localhost", "127.0.0.1", "[::1]", "testserver"] if DEBUG else [])
 
 INSTALLED_APPS = [
     "evaluation",
@@ -139,10 +143,11 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if DEBUG
+        if IS_LOCAL
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = IS_LOCAL
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_SSL_REDIRECT: bool = read("CONCORD_TLS_REDIRECT")
@@ -152,7 +157,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 CONCORD_TRUSTED_PROXIES = read_networks("CONCORD_TRUSTED_PROXIES")
 SESSION_ENGINE = "evaluation.accounts.login"
 SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not IS_LOCAL
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -169,7 +174,7 @@ CONTENT_SECURITY_POLICY = {
 }
 
 # Login by an OpenID Connect provider, and codes after the password.
-CONCORD_OIDC = oidc_settings(debug=DEBUG)
+CONCORD_OIDC = oidc_settings(without_tls=IS_LOCAL)
 CONCORD_SECOND_FACTOR = second_factor_mode()
 if CONCORD_OIDC or CONCORD_SECOND_FACTOR != "off":
     INSTALLED_APPS += ["allauth", "allauth.account"]

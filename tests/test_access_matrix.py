@@ -11,7 +11,7 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 
 from evaluation.extensions import is_installed
 from tests.access_rules import API, PAGES
@@ -184,7 +184,12 @@ def test_routes_reject_other_http_methods() -> None:
         for method in {"GET", "POST"} - {method for method, rule_name in RULES if rule_name == name}:
             url = address(world, name, str(route.pattern))
             response = client.get(url) if method == "GET" else client.post(url)
-            assert response.status_code == 405, (method, name)
+            if method == "GET" and hasattr(resolve(url).func, "acts_only"):
+                target = response.headers["Location"]
+                assert url.startswith(target), (name, target)
+                assert client.get(target).status_code != 405, (name, target)
+            else:
+                assert response.status_code == 405, (method, name)
 
 
 @pytest.mark.django_db

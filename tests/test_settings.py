@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import stat
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from packaging.requirements import Requirement
@@ -40,6 +44,59 @@ def test_site_starts_without_settings_and_generated_key_is_private(tmp_path: Pat
     key = tmp_path / "secret_key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert len(key.read_text()) >= 50
+
+
+PRINT_SETTINGS = (
+    "from django.conf import settings as s; "
+    "print(s.DEBUG, s.ALLOWED_HOSTS, s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE, s.WHITENOISE_USE_FINDERS)"
+)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, "False ['localhost', '127.0.0.1', '[::1]'] False False True"),
+        ({"DEBUG": "1"}, "True ['localhost', '127.0.0.1', '[::1]'] False False True"),
+        ({"ALLOWED_HOSTS": "concord.example", "SECRET_KEY": STRONG}, "False ['concord.example'] True True False"),
+    ],
+)
+def test_site_without_host_names_is_local_and_shows_no_code(
+    tmp_path: Path, environment: dict[str, str], expected: str
+) -> None:
+    completed = run_manage(tmp_path, "shell", "--no-imports", "-c", PRINT_SETTINGS, **environment)
+    assert completed.stdout.strip() == expected, completed.stderr
+    assert (tmp_path / "secret_key").exists() == ("SECRET_KEY" not in environment)
+
+
+@pytest.mark.slow
+def test_first_day_site_answers_on_this_machine_with_its_own_error_pages(tmp_path: Path) -> None:
+    assert run_manage(tmp_path, "migrate").returncode == 0
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environment = {"CONCORD_VAR": str(tmp_path), "DATABASE_URL": f"sqlite:///{tmp_path}/x.sqlite3"}
+    command = [sys.executable, "manage.py", "serve", "--no-worker", "--port", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, env=inherited | environment, stdout=subprocess.DEVNULL) as server:
+        try:
+            site = f"http://127.0.0.1:{port}"
+            for _ in range(300):
+                with contextlib.suppress(requests.ConnectionError):
+                    login_page = requests.get(f"{site}/login/", timeout=30)
+                    break
+                time.sleep(0.2)
+            assert login_page.status_code == 200
+            assert "secure" not in login_page.headers["Set-Cookie"].lower()
+            assert requests.get(f"{site}/static/concord.css", timeout=30).status_code == 200
+            for language, title in (("en", "Not found"), ("ko", "찾을 수 없음")):
+                page = requests.get(f"{site}/nope/", headers={"Accept-Language": language}, timeout=30)
+                assert page.status_code == 404
+                assert title in page.text
+                assert "urlpatterns" not in page.text
+            stranger = requests.get(f"{site}/login/", headers={"Host": "concord.example"}, timeout=30)
+            assert stranger.status_code == 400
+        finally:
+            server.terminate()
 
 
 @pytest.mark.slow

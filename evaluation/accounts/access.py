@@ -4,7 +4,9 @@ A person without a role in a project gets 404, a member whose roles do not allow
 signed-in people also declare the allowed HTTP methods."""
 
 from collections.abc import Callable, Collection
-from typing import TypeVar
+from contextlib import suppress
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AnonymousUser
@@ -13,6 +15,8 @@ from django.db.models import Model, QuerySet
 from django.dispatch import Signal
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import Resolver404, get_script_prefix, resolve, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluation.core.roles import ALLOWED, Action, Role, is_allowed
@@ -163,9 +167,35 @@ def signed_in_get(view: View) -> View:
     return login_required(require_safe(view))
 
 
+def acts_only(view: View) -> View:
+    """Require POST, for a view that only acts. A GET, such as a reload of the page that the action showed, leads to the
+    page of the object: the nearest address above."""
+
+    @wraps(view)
+    def acting_view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method in {"GET", "HEAD"}:
+            return redirect(_object_address(request.path_info))
+        return require_POST(view)(request, *args, **kwargs)
+
+    vars(acting_view)["acts_only"] = True
+    return cast("View", acting_view)
+
+
+def _object_address(path: str) -> str:
+    """Address of the nearest page above an action."""
+    parts = path.strip("/").split("/")
+    while len(parts) > 1:
+        parts.pop()
+        address = f"/{'/'.join(parts)}/"
+        with suppress(Resolver404):
+            if not hasattr(resolve(address).func, "acts_only"):
+                return f"{get_script_prefix().rstrip('/')}{address}"
+    return reverse("home")
+
+
 def signed_in_post(view: View) -> View:
     """Require login and POST, for a view that only acts."""
-    return login_required(require_POST(view))
+    return login_required(acts_only(view))
 
 
 def signed_in_form(view: View) -> View:

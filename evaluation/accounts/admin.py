@@ -15,19 +15,28 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path
 from django.utils import timezone
+from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access, audit
 from evaluation.accounts.login import MAX_TOKEN_LIFETIME, new_token
 from evaluation.accounts.password_links import NOTICE, links_by_others, make_link, report_new_address
 from evaluation.accounts.role_admin import ReadOnlyAdmin, RoleAdmin
-from evaluation.core.roles import Action
+from evaluation.core.roles import Action, Role
 from evaluation.extensions import second_factor
 from evaluation.judges.shipped import BASELINE, judge_names, profile_names
 from evaluation.messages.explanations import explain_reason
 from evaluation.models import ApiToken, AuditEvent, FailedLogin, Project, RoleGrant, User
+from evaluation.models.accounts import ROLE_CHOICES
+
+ROLE_RIGHTS = {
+    Role.VIEWER: _("sees runs, answers and reports"),
+    Role.REVIEWER: _("rates answers without seeing scores first"),
+    Role.EVALUATOR: _("imports questions and answers, starts runs"),
+    Role.LEAD: _("also opens review queues, settles disputes, overrides scores and calibrates judges"),
+    Role.ADMIN: _("also manages people, roles, tokens and judge endpoints"),
+}
 
 
 class AdministratorsOnly(RoleAdmin):
@@ -81,7 +90,7 @@ class PersonAdmin(AdministratorsOnly):
         """Add the password link and the reset of the second factor."""
         views = {"link": self.link_view, "second-factor": self.reset_view}
         urls = [
-            path(f"<int:pk>/{name}/", self.admin_site.admin_view(require_POST(view)), name=f"person-{name}")
+            path(f"<int:pk>/{name}/", self.admin_site.admin_view(access.acts_only(view)), name=f"person-{name}")
             for name, view in views.items()
         ]
         return [*urls, *super().get_urls()]
@@ -143,6 +152,17 @@ class RoleGrantAdmin(AdministratorsOnly):
     search_fields = ("user__username",)
     autocomplete_fields = ("user",)
     list_select_related = ("user", "project")
+    radio_fields: ClassVar = {"role": admin.VERTICAL}
+
+    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Explain each role beside its name."""
+        field = super().formfield_for_choice_field(db_field, request, **kwargs)
+        if field and db_field.name == "role":
+            field.choices = [
+                (role, format_lazy("{role}: {rights}", role=title, rights=ROLE_RIGHTS[Role(role)]))
+                for role, title in ROLE_CHOICES
+            ]
+        return field
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Allow revoking a role, the only deletion in the back office."""
@@ -270,7 +290,9 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         """Add the check of the log."""
-        verify_url = path("verify/", self.admin_site.admin_view(require_POST(self.verify_view)), name="audit-verify")
+        verify_url = path(
+            "verify/", self.admin_site.admin_view(access.acts_only(self.verify_view)), name="audit-verify"
+        )
         return [verify_url, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

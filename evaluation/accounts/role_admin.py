@@ -63,11 +63,12 @@ class RoleAdmin(ModelAdmin):
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> ModelChoiceField | None:
-        """Offer only projects in which the person may add the row."""
+        """Offer only projects in which the person may add the row; a single one is preselected."""
         if db_field.related_model is Project:
-            kwargs["queryset"] = access.projects_with(
-                request.user, self.add_action or self.change_action or self.view_action
-            )
+            projects = access.projects_with(request.user, self.add_action or self.change_action or self.view_action)
+            kwargs["queryset"] = projects
+            if len(first_projects := projects[:2]) == 1:
+                kwargs["initial"] = first_projects[0].pk
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool) -> None:

@@ -12,10 +12,9 @@ from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access
-from evaluation.accounts.access import signed_in_user
+from evaluation.accounts.access import acts_only, signed_in_user
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
@@ -122,9 +121,9 @@ class CriterionVersionAdmin(VersionAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrapped = self.admin_site.admin_view
         action_paths = [
-            path("<int:pk>/activate/", wrapped(require_POST(self.activate_view)), name="criterion-activate"),
-            path("<int:pk>/deactivate/", wrapped(require_POST(self.deactivate_view)), name="criterion-deactivate"),
-            path("<int:pk>/try/", wrapped(require_POST(self.try_view)), name="criterion-try"),
+            path("<int:pk>/activate/", wrapped(acts_only(self.activate_view)), name="criterion-activate"),
+            path("<int:pk>/deactivate/", wrapped(acts_only(self.deactivate_view)), name="criterion-deactivate"),
+            path("<int:pk>/try/", wrapped(acts_only(self.try_view)), name="criterion-try"),
         ]
         return [*action_paths, *super().get_urls()]
 

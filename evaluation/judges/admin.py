@@ -15,10 +15,9 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html_join
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access
-from evaluation.accounts.access import signed_in_user
+from evaluation.accounts.access import acts_only, signed_in_user
 from evaluation.accounts.role_admin import ReadOnlyAdmin, SaveAndTryAdmin
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError, InvalidFile, UnknownName
@@ -399,7 +398,7 @@ class RubricVersionAdmin(VersionAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         wrapped = self.admin_site.admin_view
-        decide_path = path("<int:pk>/decide/", wrapped(require_POST(self.decide_view)), name="rubric-decide")
+        decide_path = path("<int:pk>/decide/", wrapped(acts_only(self.decide_view)), name="rubric-decide")
         return [decide_path, *super().get_urls()]
 
     def change_view(

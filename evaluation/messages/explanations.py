@@ -164,6 +164,12 @@ REFUSALS = {
     "no_spread": _("Drawing by uncertainty needs repeats, a jury or token probabilities."),
     "draw_too_small": _("%(strata)s strata need at least %(needed)s answers. Draw more, or use fewer strata."),
     # Queues
+    "all_rated": _("Every answer is rated by these criteria, or waits in an open queue. Nothing is left to draw."),
+    "nothing_rated_once": _("No answer has the rating of exactly one expert, so none needs a second opinion."),
+    "second_opinion_pool": _(
+        "For second opinions, choose “Whoever is free takes the next one”: each answer goes to people who have not "
+        "rated it."
+    ),
     "nothing_picked": _("Name the questions whose answers are to be reviewed."),
     "size_below_one": _("Draw at least one answer."),
     "no_run": _("Choose at least one run."),

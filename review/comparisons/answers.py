@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -17,7 +17,7 @@ from review.evidence.scorers import metric_title
 
 _WORDS = re.compile(r"\s+|[^\W_]+|[\W_]", re.UNICODE)
 # The search grows with the square of the length; longer texts are compared by line.
-MAX_WORDS = 4_000
+MAX_WORDS = 2_000
 
 
 class ChangeKind(StrEnum):
@@ -110,31 +110,46 @@ class AnswerPair:
     stretches: tuple[Stretch, ...]
     metrics: tuple[MetricPair, ...]
 
+    @property
+    def same_text(self) -> bool:
+        return all(stretch.change is ChangeKind.SAME for stretch in self.stretches)
 
-def answer_pairs(current: Run, baseline: Run, question_id: str) -> list[AnswerPair]:
-    """Return the answer pairs by sample; empty if a run has no answer."""
-    current_answers, baseline_answers = (
-        {a.sample: a for a in run_answers(run) if a.question_id == question_id} for run in (current, baseline)
+
+def answer_pairs(
+    current: Run, baseline: Run, question_ids: Collection[str], *, with_metrics: bool = True
+) -> dict[str, list[AnswerPair]]:
+    """Return the answer pairs of the questions by sample; no entry for a question that a run has no answer to."""
+    current_answers, baseline_answers = (_answers_to(run, question_ids) for run in (current, baseline))
+    shared = sorted(current_answers.keys() & baseline_answers.keys())
+    current_ids, baseline_ids = (
+        [answers[key].answer_id for key in shared] for answers in (current_answers, baseline_answers)
     )
-    shared = sorted(set(current_answers) & set(baseline_answers))
-    keys = [answers[sample].answer_id for answers in (current_answers, baseline_answers) for sample in shared]
-    texts = dict(Answer.objects.filter(pk__in=keys).values_list("pk", "text"))
-    current_values = _values(current, [current_answers[sample].answer_id for sample in shared])
-    baseline_values = _values(baseline, [baseline_answers[sample].answer_id for sample in shared])
-    return [
-        AnswerPair(
-            baseline=baseline_answers[sample],
-            current=current_answers[sample],
-            stretches=text_difference(
-                texts[baseline_answers[sample].answer_id], texts[current_answers[sample].answer_id]
-            ),
-            metrics=_metric_pairs(
-                baseline_values.get(baseline_answers[sample].answer_id, {}),
-                current_values.get(current_answers[sample].answer_id, {}),
-            ),
+    texts = dict(Answer.objects.filter(pk__in=[*current_ids, *baseline_ids]).values_list("pk", "text"))
+    current_values = _values(current, current_ids) if with_metrics else {}
+    baseline_values = _values(baseline, baseline_ids) if with_metrics else {}
+    pairs: dict[str, list[AnswerPair]] = {}
+    for key in shared:
+        ours, theirs = current_answers[key], baseline_answers[key]
+        pairs.setdefault(ours.question_id, []).append(
+            AnswerPair(
+                baseline=theirs,
+                current=ours,
+                stretches=text_difference(texts[theirs.answer_id], texts[ours.answer_id]),
+                metrics=_metric_pairs(
+                    baseline_values.get(theirs.answer_id, {}), current_values.get(ours.answer_id, {})
+                ),
+            )
         )
-        for sample in shared
-    ]
+    return pairs
+
+
+def _answers_to(run: Run, question_ids: Collection[str]) -> dict[tuple[str, int], RunAnswer]:
+    """Answers of the run to the questions, by question and sample. Two queries."""
+    rows = Answer.objects.filter(answer_set_id=run.answer_set_id, question__external_id__in=question_ids)
+    return {
+        (answer.question_id, answer.sample): answer
+        for answer in run_answers(run, set(rows.values_list("pk", flat=True)))
+    }
 
 
 _Value = tuple[Bilingual, Scale, float | str | None, float | str | None]

@@ -6,9 +6,11 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from evaluation.core.metric_specs import Bilingual, Direction
 from evaluation.core.scales import Scale, ScaleKind
+from evaluation.models import Answer
 from evaluation.profiles.arithmetic import FigureLabel
 from review.calibration.drift import JudgeShift, judge_shifts
 from review.comparisons.values import (
@@ -107,6 +109,21 @@ class QuestionChange:
         return self.ours - self.baseline
 
 
+class ScoreChange(NamedTuple):
+    """Score of a question in both runs, from 0 to 1 over the parts that apply, and whether its answers differ."""
+
+    question_id: str
+    ours: float
+    baseline: float
+    text_differs: bool
+
+    @property
+    def change(self) -> float:
+        """This run minus the baseline; 0 for a difference of rounding."""
+        change = self.ours - self.baseline
+        return 0.0 if abs(change) <= MIN_WIDTH else change
+
+
 @dataclass(frozen=True, slots=True)
 class RunDifference:
     """This run minus the baseline, under this run's profile, on common parts and questions.
@@ -115,9 +132,9 @@ class RunDifference:
     ``p_family`` is as for metrics. ``corrected`` is the difference of corrected overall scores for questions like
     these, or why there is none; ``corrected_this_run`` is the same for these answers alone. ``rated_blind`` tells
     whether either run has blind ratings. ``passes`` counts questions that pass in one run only, for profiles with a
-    pass rule. ``worse`` and ``better`` are the largest changes. ``retrieval`` holds label-based metrics corrected by a
-    repair of both runs. ``margin`` is the largest difference of overall scores that does not matter, ``None`` if not
-    stated."""
+    pass rule. ``worse`` and ``better`` are the largest changes, ``changes`` all common questions, the largest loss
+    first. ``retrieval`` holds label-based metrics corrected by a repair of both runs. ``margin`` is the largest
+    difference of overall scores that does not matter, ``None`` if not stated."""
 
     run_id: int
     baseline_id: int
@@ -133,6 +150,7 @@ class RunDifference:
     metrics: tuple[MetricDifference, ...]
     worse: tuple[QuestionChange, ...]
     better: tuple[QuestionChange, ...]
+    changes: tuple[ScoreChange, ...] = ()
     retrieval: RepairedRetrieval | None = None
     margin: float | None = None
 
@@ -187,6 +205,7 @@ def _compare_sides(current: Side, baseline: Side) -> RunDifference:
         metrics=_metric_differences(current, baseline, groups, differing, repaired),
         worse=tuple(change for change in changes[:MAX_CHANGES] if change.change < 0),
         better=tuple(change for change in reversed(changes[-MAX_CHANGES:]) if change.change > 0),
+        changes=_score_changes(changes, current, baseline),
         retrieval=repaired,
     )
 
@@ -424,6 +443,31 @@ def _question_changes(side: Side, current: Mapping[str, float], baseline: Mappin
         if key in baseline
     ]
     return sorted(changes, key=lambda change: (change.change, change.question_id))
+
+
+def _score_changes(changes: Sequence[QuestionChange], *sides: Side) -> tuple[ScoreChange, ...]:
+    """Return the scores of all changes, and whether the texts differ. Two queries."""
+    texts, other_texts = (_text_hashes(side) for side in sides)
+    return tuple(
+        ScoreChange(
+            change.question_id,
+            change.ours,
+            change.baseline,
+            texts.get(change.question_id) != other_texts.get(change.question_id),
+        )
+        for change in changes
+    )
+
+
+def _text_hashes(side: Side) -> dict[str, dict[int, str]]:
+    """Return the hash of each answer's text by question and sample. One query."""
+    answers = side.basis.evidence.answers
+    hashes: dict[str, dict[int, str]] = {}
+    rows = Answer.objects.filter(answer_set_id=side.basis.run.answer_set_id).values_list("pk", "text_hash")
+    for pk, text_hash in rows.iterator():
+        if answer := answers.get(pk):
+            hashes.setdefault(answer.question_id, {})[answer.sample] = text_hash
+    return hashes
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
-from urllib.parse import urlencode
 
-from django.urls import reverse
+from django.db.models import TextChoices
 from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.scales import Scale
 from evaluation.messages import numbers
+from evaluation.messages.markdown import language_of
 from evaluation.models import Run
 from review.calibration.drift import JudgeShift
 from review.charts.forest import Difference, Differences, differences
+from review.comparisons.answers import AnswerPair, answer_pairs
 from review.comparisons.comparison import ComparisonSummary
-from review.comparisons.difference import MetricDifference, QuestionChange, RunDifference, RunOrder
+from review.comparisons.difference import MetricDifference, RunDifference, RunOrder, ScoreChange
 from review.comparisons.values import differing_versions
-from review.comparisons.verdict import family_sentence, lead_sentence, next_sentence, other_sentence
+from review.comparisons.verdict import corrected_verdict, family_sentence, lead_sentence, next_sentence, other_sentence
+from review.evidence.answers import RunAnswer
 from review.reports.category_cards import profile_card
-from review.reports.figure import Figure
+from review.reports.figure import Figure, Withheld
 from review.reports.profile_section import ClassShare, ClassTable, Spread
 from review.reports.report import Report
 from review.reports.retrieval import unrated_in_words
@@ -132,12 +134,84 @@ class DifferenceRow(NamedTuple):
         return self.p is not None and self.p <= ERROR_RATE
 
 
+class Show(TextChoices):
+    """Questions of a comparison, by how their score changed."""
+
+    ALL = "all", _("All")
+    WORSE = "worse", _("Worse")
+    BETTER = "better", _("Better")
+    CHANGED = "changed", _("Different answers")
+
+    def matches(self, change: ScoreChange) -> bool:
+        if self is Show.WORSE:
+            return change.change < 0
+        if self is Show.BETTER:
+            return change.change > 0
+        return self is Show.ALL or change.text_differs
+
+
+class ChangeCount(NamedTuple):
+    """Number of questions that a filter shows."""
+
+    show: Show
+    questions: int
+
+
+def change_counts(run_difference: RunDifference) -> tuple[ChangeCount, ...]:
+    return tuple(ChangeCount(show, sum(map(show.matches, run_difference.changes))) for show in Show)
+
+
+class AnswersRow(NamedTuple):
+    """A question with its scores and the answers of both runs."""
+
+    change: ScoreChange
+    pairs: Sequence[AnswerPair]
+    language: str
+
+    @property
+    def question(self) -> RunAnswer:
+        return self.pairs[0].current
+
+
+class AnswersCard(NamedTuple):
+    """Answers of two runs side by side: the chosen filter, one page of questions, and the numbers of the pages
+    around."""
+
+    show: Show
+    rows: Sequence[AnswersRow]
+    previous_page: int
+    next_page: int
+
+
+QUESTIONS_PER_PAGE = 8
+
+
+def answers_card(
+    run_difference: RunDifference, current: Run, baseline: Run, show: Show, page_number: int
+) -> AnswersCard:
+    """Build one page of answers side by side, the largest change first."""
+    changes = sorted(
+        filter(show.matches, run_difference.changes), key=lambda change: (-abs(change.change), change.question_id)
+    )
+    start = (page_number - 1) * QUESTIONS_PER_PAGE
+    shown = changes[start : start + QUESTIONS_PER_PAGE]
+    pairs = answer_pairs(current, baseline, [change.question_id for change in shown], with_metrics=False)
+    rows = [
+        AnswersRow(change, question_pairs, language_of("".join(text.text for text in question_pairs[0].stretches)))
+        for change in shown
+        if (question_pairs := pairs.get(change.question_id))
+    ]
+    has_more = len(changes) > start + QUESTIONS_PER_PAGE
+    return AnswersCard(show, rows, page_number - 1, page_number + 1 if has_more else 0)
+
+
 class PairCard(NamedTuple):
     """A run against the baseline.
 
     ``lead`` is the most trustworthy verdict, ``secondary`` the judge-only one and why it does not lead, ``next_step``
-    the advice. ``weight`` is that of the common parts, empty if all parts are common. ``shifts`` state the judge's part
-    of metric changes. ``worse`` and ``better`` are questions with the URL of their answers."""
+    the advice. ``shows_secondary``: there is no verdict by experts that the judge could contradict. ``weight`` is that
+    of the common parts, empty if all parts are common. ``shifts`` state the judge's part of metric changes. ``counts``
+    are questions by kind of change."""
 
     run_difference: RunDifference
     title: str
@@ -148,8 +222,8 @@ class PairCard(NamedTuple):
     rows: tuple[DifferenceRow, ...]
     weight: str
     shifts: tuple[str, ...]
-    worse: tuple[tuple[QuestionChange, str], ...]
-    better: tuple[tuple[QuestionChange, str], ...]
+    shows_secondary: bool
+    counts: tuple[ChangeCount, ...]
 
 
 class OrderCard(NamedTuple):
@@ -228,8 +302,8 @@ def _pair_card(run_difference: RunDifference, run_names: Mapping[int, str]) -> P
         rows=(overall, *(_metric_row(metric) for metric in run_difference.metrics)),
         weight="" if run_difference.weight > 1 - 1e-9 else numbers.format_number(run_difference.weight),
         shifts=tuple(_shift_sentence(metric) for metric in run_difference.metrics if metric.system_shift),
-        worse=tuple((change, _answers_url(change, run_difference)) for change in run_difference.worse),
-        better=tuple((change, _answers_url(change, run_difference)) for change in run_difference.better),
+        shows_secondary=corrected_verdict(run_difference).reason == Withheld.NOT_REVIEWED,
+        counts=change_counts(run_difference),
     )
 
 
@@ -264,13 +338,6 @@ def _metric_row(metric: MetricDifference) -> DifferenceRow:
     return DifferenceRow(
         title, metric.scale, metric.paired, metric.p_family, metric.passes, metric.corrected, ", ".join(flags)
     )
-
-
-def _answers_url(change: QuestionChange, run_difference: RunDifference) -> str:
-    query = urlencode(
-        {"runs": f"{run_difference.baseline_id},{run_difference.run_id}", "question": change.question_id}, safe=","
-    )
-    return f"{reverse('run-compare-answers')}?{query}"
 
 
 def _chart(run_difference: RunDifference) -> Differences:

@@ -13,7 +13,8 @@ from evaluation.models import Run, User
 from review.decisions.cases import open_cases
 from review.models import ReviewQueue
 from review.queues.access import cases_for_lead
-from review.queues.progress import OwnProgress, own_progress_by_queue
+from review.queues.pace import queue_seconds
+from review.queues.progress import own_progress_by_queue
 from review.reports.report import Report
 from review.reports.verdict import MetricTrust, verdict_of
 
@@ -66,10 +67,6 @@ def headline(report: Report) -> Headline:
     )
 
 
-# First guess for reviewers without a pace of their own.
-USUAL_SECONDS = 60.0
-
-
 @dataclass(frozen=True, slots=True)
 class WaitingQueue:
     """A queue with answers for the user to rate, and an estimate of the seconds this takes."""
@@ -101,8 +98,13 @@ def load_open_work(user: User) -> OpenWork:
     )
     queues = list(own_queues)
     progress = own_progress_by_queue(queues, user)
+    seconds = queue_seconds(
+        {queue: progress[queue.pk].median_seconds for queue in queues if progress[queue.pk].remaining}
+    )
     waiting = [
-        waiting_queue for queue in queues if (waiting_queue := _waiting_queue(queue, progress[queue.pk])).waiting
+        WaitingQueue(queue, remaining, remaining * seconds[queue.pk])
+        for queue in queues
+        if (remaining := progress[queue.pk].remaining)
     ]
     runs = access.visible(Run.objects.select_related(Run.NAME_RELATION), user, Action.EVALUATE)
     open_runs = list(runs.filter(state__in=[Run.State.DRAFT, Run.State.INCOMPLETE]).order_by("-pk")[:20])
@@ -113,10 +115,6 @@ def load_open_work(user: User) -> OpenWork:
         drafts=tuple(run for run in open_runs if run.state == Run.State.DRAFT),
         incomplete=tuple(run for run in open_runs if run.state == Run.State.INCOMPLETE),
     )
-
-
-def _waiting_queue(queue: ReviewQueue, progress: OwnProgress) -> WaitingQueue:
-    return WaitingQueue(queue, progress.remaining, progress.remaining * (progress.median_seconds or USUAL_SECONDS))
 
 
 def _disputed_queues(user: User) -> Sequence[tuple[ReviewQueue, int]]:

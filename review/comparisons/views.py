@@ -8,13 +8,14 @@ from django.utils.translation import gettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import signed_in_get
+from evaluation.core.canonical import parse_int
 from evaluation.core.roles import Action
 from evaluation.messages.markdown import language_of
 from evaluation.models import QuestionSet, Run
 from review.comparisons.answers import answer_pairs
 from review.comparisons.comparison import with_margin
 from review.comparisons.forms import MarginForm
-from review.comparisons.pages import compare_page
+from review.comparisons.pages import Show, answers_card, compare_page
 from review.comparisons.set_quality import set_quality
 from review.evidence.answers import record_answer_exposure, record_exposure
 from review.figure_cache.selectors import cached_comparison
@@ -33,10 +34,20 @@ def compare_runs(request: HttpRequest) -> HttpResponse:
         return render(request, "review/reports/computing.html", {"title": gettext("Compare runs")})
     form = MarginForm(request.GET)
     margin = form.cleaned_data["margin"] if form.is_valid() else None
-    page = compare_page(with_margin(cached.value, margin), _comparable_runs(request, runs))
+    comparison = with_margin(cached.value, margin)
+    page = compare_page(comparison, _comparable_runs(request, runs))
+    answers = None
+    if len(runs) == 2:
+        show = Show(shown) if (shown := request.GET.get("show")) in Show.values else Show.ALL
+        page_number = parse_int(request.GET.get("page", "1"), 6) or 1
+        answers = answers_card(comparison.differences[0], runs[1], runs[0], show, page_number)
     for run in runs if len(runs) > 1 else ():
         record_exposure(request.user, run, "comparison")
-    return render(request, "review/comparisons/compare.html", {"page": page, "cached_value": cached, "form": form})
+    kept_query = request.GET.copy()
+    for name in ("show", "page"):
+        kept_query.pop(name, None)
+    context = {"page": page, "cached_value": cached, "form": form, "answers": answers, "query": kept_query.urlencode()}
+    return render(request, "review/comparisons/compare.html", context)
 
 
 @signed_in_get
@@ -46,8 +57,8 @@ def compare_run_answers(request: HttpRequest) -> HttpResponse:
     if len(runs) > 2:
         raise Http404
     baseline, current = runs[0], runs[-1]
-    pairs = answer_pairs(current, baseline, request.GET.get("question", ""))
-    if not pairs:
+    question_id = request.GET.get("question", "")
+    if not (pairs := answer_pairs(current, baseline, [question_id]).get(question_id)):
         raise Http404
     record_answer_exposure(
         request.user, [answer.answer_id for pair in pairs for answer in (pair.current, pair.baseline)], "comparison"

@@ -32,7 +32,9 @@ MIN_SERVED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _QueueDraw:
+class QueueDraw:
+    """Inclusion of every answer in a draw of a queue, for one metric or (``None``) for all of the queue."""
+
     queue_id: int
     metric_id: int | None
     planned_after_results: bool
@@ -46,7 +48,7 @@ class Samples:
     ``unanswered`` are answers that were served in a queue and skipped or flagged, by queue. ``withheld`` are ratings
     without values that the reader may not see. Their answers count as served, and as neither rated nor unanswered."""
 
-    draws: Sequence[_QueueDraw]
+    draws: Sequence[QueueDraw]
     queues_by_metric: Mapping[int, frozenset[int]]
     unanswered: Mapping[int, frozenset[int]]
     answers: Sequence[int]
@@ -79,6 +81,14 @@ class Samples:
             for answer in _covered_answers(united_draws)
         }
 
+    def with_queue(self, draws: Sequence[QueueDraw], metric_ids: Iterable[int]) -> Samples:
+        """Copy with the draws of one more queue that asks these metrics."""
+        queue_ids = frozenset(draw.queue_id for draw in draws)
+        queues_by_metric = dict(self.queues_by_metric)
+        for metric_id in metric_ids:
+            queues_by_metric[metric_id] = queues_by_metric.get(metric_id, frozenset()) | queue_ids
+        return Samples([*self.draws, *draws], queues_by_metric, self.unanswered, self.answers, self.withheld)
+
     @property
     def drawn_answers(self) -> frozenset[int]:
         """Answers taken by any draw with probabilities."""
@@ -99,7 +109,7 @@ class Samples:
         }
         return drawn_answers - self._served_answers(metric_id, [row for row in ratings if row.metric_id == metric_id])
 
-    def _metric_draws(self, metric_id: int) -> list[_QueueDraw]:
+    def _metric_draws(self, metric_id: int) -> list[QueueDraw]:
         queues = self.queues_by_metric.get(metric_id, frozenset())
         return [draw for draw in self.draws if draw.queue_id in queues and draw.metric_id in {None, metric_id}]
 
@@ -120,13 +130,13 @@ def load_samples(answer_set_id: int, answers: Sequence[int], withheld: Sequence[
     Only blind queues count, because assisted ratings are no sample of blind opinions."""
     blind = ReviewQueue.Mode.BLIND
     frame_members = FrameMember.objects.filter(answer__answer_set_id=answer_set_id, draw__queue__mode=blind)
-    draws: dict[int, _QueueDraw] = {}
+    draws: dict[int, QueueDraw] = {}
     # Tens of thousands of answers have few different inclusions.
     inclusion = cache(Inclusion)
     columns = ("draw_id", "draw__queue_id", "draw__metric_id", "draw__planned_after_looking", "answer_id")
     rows = frame_members.order_by("draw_id").values_list(*columns, "probability", "stratum", "sampled")
     for draw_id, queue_id, metric_id, planned_after_results, answer_id, *columns_of_inclusion in rows.iterator():
-        draw = draws.setdefault(draw_id, _QueueDraw(queue_id or 0, metric_id, planned_after_results, {}))
+        draw = draws.setdefault(draw_id, QueueDraw(queue_id or 0, metric_id, planned_after_results, {}))
         draw.members[answer_id] = inclusion(*columns_of_inclusion)
     queues = {draw.queue_id for draw in draws.values()}
     return Samples(
@@ -155,7 +165,7 @@ def _is_probability_sampled(inclusion: Inclusion) -> bool:
     return inclusion.sampled and inclusion.probability is not None
 
 
-def _current_draws(draws: Sequence[_QueueDraw], served: Collection[int]) -> Sequence[_QueueDraw]:
+def _current_draws(draws: Sequence[QueueDraw], served: Collection[int]) -> Sequence[QueueDraw]:
     """Draws whose weights are used. Weights are never pooled across draws that were planned after results were seen.
 
     Such a draw takes earlier answers as certain and is used without the draws before it. It replaces them only once
@@ -169,7 +179,7 @@ def _current_draws(draws: Sequence[_QueueDraw], served: Collection[int]) -> Sequ
     return next((batch for batch in reversed(batches) if _covers_every_stratum(batch, served)), batches[-1])
 
 
-def _covers_every_stratum(draws: Sequence[_QueueDraw], served: Collection[int]) -> bool:
+def _covers_every_stratum(draws: Sequence[QueueDraw], served: Collection[int]) -> bool:
     """Return whether two answers of every stratum, or all that were drawn of it, were served.
 
     Draws over the same answers count as one."""

@@ -95,6 +95,7 @@ class QueueSpec(Spec):
                 Strategy.FAILS_PLUS_SHARE: _("All that the judge failed, and a share of the others"),
                 Strategy.UNCERTAINTY: _("Rather where the judge disagrees with itself"),
                 Strategy.HAND_PICKED: _("Questions I name (no corrected score from these)"),
+                Strategy.SECOND_OPINION: _("Rated answers, for a second opinion"),
             },
         ),
     )

@@ -226,8 +226,8 @@ ORDER BY m.version DESC LIMIT 1
     m=MetricDefinition,
 )
 
-#: A user's rated, skipped and flagged items by queue, and the median active milliseconds of the last thirty items.
-#: Limited to thirty, because reviewers wait for it with every item.
+#: A user's rated, skipped and flagged items by queue, and the median active milliseconds of the last thirty items, if
+#: at least ten of them were timed. Limited to thirty, because reviewers wait for it with every item.
 OWN_PROGRESS = Statement(
     """
 WITH done AS MATERIALIZED (
@@ -245,7 +245,7 @@ SELECT d.queue_id, d.rated, d.skipped, d.flagged, (
         ORDER BY a.submitted_at DESC LIMIT 30) l
       JOIN review_rating t ON t.assignment_id = l.id AND t.phase = 'initial' AND t.active_ms IS NOT NULL
       GROUP BY l.id) measured) placed
-  WHERE place IN ((n + 1) / 2, (n + 2) / 2))
+  WHERE n >= 10 AND place IN ((n + 1) / 2, (n + 2) / 2))
 FROM done d
 """
 )

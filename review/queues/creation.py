@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -21,14 +20,15 @@ from review.evidence.answers import new_seed, ring_offset, shuffle_keys, spaced_
 from review.models import QueueMember, QueueMetric, ReviewItem, ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.queues.criteria import select_criteria
-from review.queues.distribution import NamedReviewers, repeat_window, reserve_items, reviews_per_item
-from review.queues.draws import (
-    answers_to_review,
-    make_draw,
-    make_rotated_draws,
-    sampling_frame,
+from review.queues.distribution import (
+    NamedReviewers,
+    repeat_window,
+    reserve_for_others,
+    reserve_items,
+    reviews_per_item,
 )
-from review.statistics.sampling.member import DrawParams, Strategy
+from review.queues.sampling import ParamsByRun, PlannedItem, QueuePlan, plan_queue
+from review.statistics.sampling.member import Strategy
 
 _STRATEGIES = tuple(strategy.value.replace("_", " ") for strategy in Strategy if strategy is not Strategy.ALL)
 # Shorter names occur in ordinary words.
@@ -67,10 +67,6 @@ def _occurs_in(word: str, name: str) -> bool:
     return len(word) >= _MIN_WORD_LENGTH and re.search(rf"(?<!\w){re.escape(word.replace('_', ' '))}", text) is not None
 
 
-# One set of parameters for all runs, or one per run by primary key.
-ParamsByRun = DrawParams | Mapping[int, DrawParams] | None
-
-
 @transaction.atomic
 def make_queue(
     runs: Run | Sequence[Run],
@@ -88,18 +84,14 @@ def make_queue(
     Without ``metrics`` the spec's coverage selects them. ``named_reviewers`` assigns people to tags or answers.
 
     :raises DomainError: ``no_run``, ``several_projects``, ``no_metrics``, ``no_reviewers``, ``not_in_project``,
-    ``too_few_reviewers``, ``size_below_one``, ``nothing_picked``, ``queue_name_tells``; as draws.
+    ``too_few_reviewers`` or ``queue_name_tells``; as :func:`review.queues.sampling.plan_queue`.
     :raises UnknownName: for an undefined metric."""
     run_list, people, named_reviewers = (
         _distinct_runs(runs),
         list(dict.fromkeys(reviewers)),
         named_reviewers or NamedReviewers(),
     )
-    check_people(people, run_list[0].project_id)
-    if spec.reviews_needed > len(people):
-        raise DomainError("too_few_reviewers", needed=spec.reviews_needed, people=len(people))
-    named_reviewers.check(spec.distribution, people)
-    name = _neutral_name(spec.name, run_list, hide_system=spec.hide_system)
+    name = check_settings(run_list, spec, people, named_reviewers)
     generated_columns = {"name": name, "seed": new_seed() if spec.seed is None else spec.seed}
     queue = ReviewQueue.objects.create(
         project_id=run_list[0].project_id, created_by=by, **(spec.columns | generated_columns)
@@ -107,23 +99,35 @@ def make_queue(
     criteria = select_criteria(run_list, spec, metrics)
     _add_metrics(queue, run_list[0], criteria)
     add_members(queue, people)
-    items = _add_items(
-        queue,
-        _draw_answers(queue, run_list, spec, params, by, rotates=spec.rotates_criteria(len(criteria))),
-        named_reviewers,
-    )
+    plan = plan_queue(run_list, criteria, spec, params, seed=queue.seed, reviewer_ids=[person.pk for person in people])
+    for run in run_list:
+        if run.pk in plan.samples:
+            plan.samples[run.pk].store(run, queue, plan.seeds[run.pk], spec.strategy, by)
+    items = _add_items(queue, plan, named_reviewers)
     ratings = sum(item.reviews_needed for item in items)
     queue.repeat_gap, queue.repeat_until = repeat_window(queue.repeat_share, ratings, len(people))
     if queue.repeat_gap:
         queue.save(update_fields=["repeat_gap", "repeat_until"])
-    reserve_items(queue, items, people, named_reviewers)
+    if plan.second_opinions:
+        reserve_for_others(items, {pk: opinion.reviewer_ids for pk, opinion in plan.second_opinions.items()})
+    else:
+        reserve_items(queue, items, people, named_reviewers)
     facts = {"hide_system": spec.hide_system, "mode": str(spec.mode)}
     audit.record(by, "queue_made", queue, runs=[run.pk for run in run_list], **facts)
     return queue
 
 
-def params_for_run(run: Run, params: ParamsByRun) -> DrawParams | None:
-    return params if params is None or isinstance(params, DrawParams) else params.get(run.pk)
+def check_settings(
+    runs: Sequence[Run], spec: QueueSpec, people: Sequence[User], named_reviewers: NamedReviewers
+) -> str:
+    """Check everything that can be refused before the draw, and return the name of the queue.
+
+    :raises DomainError: as :func:`make_queue`."""
+    check_people(people, runs[0].project_id)
+    if spec.reviews_needed > len(people):
+        raise DomainError("too_few_reviewers", needed=spec.reviews_needed, people=len(people))
+    named_reviewers.check(spec.distribution, people)
+    return _neutral_name(spec.name, runs, hide_system=spec.hide_system)
 
 
 def add_members(queue: ReviewQueue, people: Iterable[User]) -> None:
@@ -176,50 +180,9 @@ def _default_rubric(metric: MetricDefinition) -> RubricVersion | None:
         return None
 
 
-class _PlannedItem(NamedTuple):
-    """An item to create: the run whose judge is shown, and the metrics to rate; an empty list means all."""
-
-    run_id: int
-    metric_ids: list[int]
-
-
-def _draw_answers(
-    queue: ReviewQueue, runs: Sequence[Run], spec: QueueSpec, params: ParamsByRun, by: User | None, *, rotates: bool
-) -> dict[int, _PlannedItem]:
-    planned_items: dict[int, _PlannedItem] = {}
-    strategy, size = spec.strategy, spec.size
-    if not contributes_answers(size, strategy):
-        raise DomainError("size_below_one", size=size)
-    for run, share in zip(runs, split_size(runs, size), strict=True):
-        if not contributes_answers(share, strategy):
-            continue
-        # The first run takes the queue's own seed. Seeds of the others derive from it, so that draws are independent.
-        seed = queue.seed if not queue.draws.exists() else ring_offset(queue.seed, -run.pk)
-        draw_params = params_for_run(run, params)
-        if rotates:
-            metrics_by_answer = make_rotated_draws(run, spec, share, seed, queue, draw_params, by)
-        else:
-            stored_draw = make_draw(run, strategy, share, seed, by, queue, params=draw_params)
-            metrics_by_answer = {answer: [] for answer in answers_to_review(stored_draw)}
-        for answer, metric_ids in metrics_by_answer.items():
-            planned_item = planned_items.setdefault(answer, _PlannedItem(run.pk, []))
-            planned_item.metric_ids.extend(
-                metric_id for metric_id in metric_ids if metric_id not in planned_item.metric_ids
-            )
-    if not planned_items:
-        raise DomainError("nothing_picked" if strategy == Strategy.HAND_PICKED else "empty_frame")
-    return planned_items
-
-
-def contributes_answers(share: int, strategy: Strategy | str) -> bool:
-    """Return whether a run contributes answers: with a share below one, only for strategies that ignore the size."""
-    return share >= 1 or strategy in {Strategy.ALL, Strategy.HAND_PICKED}
-
-
-def _add_items(
-    queue: ReviewQueue, planned_items: Mapping[int, _PlannedItem], named_reviewers: NamedReviewers
-) -> list[ReviewItem]:
+def _add_items(queue: ReviewQueue, plan: QueuePlan, named_reviewers: NamedReviewers) -> list[ReviewItem]:
     """Create the items and return them in the order in which reviewers get them."""
+    planned_items = plan.items
     shuffled = _shuffled_answers(planned_items, queue.seed)
     needs = reviews_per_item(len(planned_items), queue.reviews_needed, queue.overlap_share, queue.seed)
     items = [
@@ -230,7 +193,7 @@ def _add_items(
             metric_ids=planned_items[answer].metric_ids,
             shuffle_key=key,
             reviews_needed=len(named_reviewers.by_answer.get(answer, ())) or need,
-            reserved=queue.distribution != ReviewQueue.Distribution.POOL,
+            reserved=bool(plan.second_opinions) or queue.distribution != ReviewQueue.Distribution.POOL,
         )
         for (answer, key), need in zip(shuffled, needs, strict=True)
     ]
@@ -238,7 +201,7 @@ def _add_items(
     return sorted(items, key=lambda item: item.shuffle_key)
 
 
-def _shuffled_answers(planned_items: Mapping[int, _PlannedItem], seed: int) -> list[tuple[int, int]]:
+def _shuffled_answers(planned_items: Mapping[int, PlannedItem], seed: int) -> list[tuple[int, int]]:
     """Shuffle the answers, keep answers to one question apart, and return each with its shuffle key."""
     answer_set_ids = Run.objects.filter(pk__in={planned_item.run_id for planned_item in planned_items.values()}).values(
         "answer_set"
@@ -248,19 +211,6 @@ def _shuffled_answers(planned_items: Mapping[int, _PlannedItem], seed: int) -> l
     shuffled = [answer for _, answer in sorted(zip(keys, answers, strict=True))]
     order = spaced_order([question_ids[answer] for answer in shuffled])
     return [(shuffled[index], key) for index, key in zip(order, sorted(keys), strict=True)]
-
-
-def split_size(runs: Sequence[Run], size: int) -> list[int]:
-    """Split ``size`` among the runs in proportion to their frames, by largest remainder."""
-    if len(runs) == 1:
-        return [size]
-    frame_sizes = [len(sampling_frame(run, []).members) for run in runs]
-    total = sum(frame_sizes) or 1
-    counts = [size * frame_size // total for frame_size in frame_sizes]
-    by_remainder = sorted(range(len(runs)), key=lambda i: (-(size * frame_sizes[i] % total), i))
-    for i in by_remainder[: max(0, size - sum(counts))]:
-        counts[i] += 1
-    return counts
 
 
 def _distinct_runs(runs: Run | Sequence[Run]) -> list[Run]:

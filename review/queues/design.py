@@ -13,8 +13,9 @@ from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.models import MetricDefinition, Run
 from evaluation.profiles.arithmetic import FigureLabel
 from review.models.queue_spec import QueueSpec
-from review.queues.creation import split_size
 from review.queues.draws import earlier_answers, sampling_frame, steering_metrics
+from review.queues.sampling import split_size
+from review.reports.figure import Figure
 from review.reports.inputs import ReportInputs, load_inputs
 from review.statistics.correction.corrected import ComponentFit, fit_component
 from review.statistics.correction.frame import AnswerKey, Component
@@ -77,6 +78,14 @@ def judge_errors(
     )
 
 
+def unrated_range(basis: ReportInputs, figure: Figure) -> float:
+    """Contribution of the unrated parts of a corrected score to its interval on either side: half of the range of their
+    values, or the accepted limit of the judge's bias in them."""
+    errors = judge_errors(basis, figure.partly_corrected) if figure.partly_corrected else None
+    bias = (figure.extra.get("assumption") or {}).get("bias", 0.5)
+    return errors.floor / DEVIATION_FLOOR * float(bias) if errors else 0.0
+
+
 def _default_names(basis: ReportInputs, components: Sequence[Component]) -> set[str]:
     """Names of the rated components, or, before any rating, of those a judge scored."""
     rated_names = {component.name for component in components if component.labels}
@@ -136,11 +145,12 @@ class ExpectedInterval:
 
 @dataclass(frozen=True, slots=True)
 class SampleDesign:
-    """Parameters of a draw, the known errors of the judge, and the answers to draw from."""
+    """Parameters of a draw, the known errors of the judge, the answers to draw from, and the run's evidence."""
 
     params: DrawParams
     errors: JudgeErrors | None
     members: tuple[Member, ...]
+    basis: ReportInputs
 
     @property
     def uses_neyman(self) -> bool:
@@ -163,12 +173,13 @@ def design_sample(
     params = DrawParams(certain=frozenset(certain_keys))
     open_members = [member for member in members if member.key not in certain_keys]
     if errors is None or errors.guessed or not open_members:
-        return SampleDesign(params, errors, members)
+        return SampleDesign(params, errors, members, basis)
     strata = stratify(open_members, params.merge_below, max_strata=max(1, size // params.per_stratum))
     return SampleDesign(
         replace(params, pilot_sd=_stratum_deviations(errors, members, strata, Counter(strata.values()))),
         errors,
         members,
+        basis,
     )
 
 

@@ -141,6 +141,18 @@ def repeat_window(repeat_share: float, ratings: int, people: int) -> tuple[int, 
     return gap, ratings_each - gap
 
 
+def reserve_for_others(items: Sequence[ReviewItem], reviewer_ids: Mapping[int, Collection[int]]) -> None:
+    """Reserve each item for the people who may rate its answer (primary keys); whoever is free takes it."""
+    Reservation.objects.bulk_create(
+        (
+            Reservation(item=item, reviewer_id=reviewer_id)
+            for item in items
+            for reviewer_id in sorted(reviewer_ids[item.answer_id])
+        ),
+        batch_size=2_000,
+    )
+
+
 def reserve_items(
     queue: ReviewQueue, items: Sequence[ReviewItem], people: Sequence[User], named_reviewers: NamedReviewers
 ) -> None:

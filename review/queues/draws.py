@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -51,107 +50,120 @@ class SamplingFrame:
         return {member.key for member in self.members}
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedDraw:
+    """A draw before it is stored, for one ``metric`` or (``None``) for all of the queue.
+
+    ``after_looking``: earlier draws have ratings; their answers are certain. ``params`` reproduce the draw."""
+
+    metric: MetricDefinition | None
+    answers: Sequence[DrawnAnswer]
+    after_looking: bool
+    params: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSample:
+    """Sample of a run for a queue, before it is stored.
+
+    ``metrics_by_answer`` holds the answers to rate and the primary keys of the metrics to ask; an empty list means all
+    of the queue. ``sample`` is the draw of answers, whatever is asked of them."""
+
+    draws: tuple[PlannedDraw, ...]
+    metrics_by_answer: Mapping[int, list[int]]
+    sample: Sequence[DrawnAnswer]
+
+    def store(self, run: Run, queue: ReviewQueue, seed: int, strategy: Strategy, by: User | None) -> None:
+        """Store the draws with their whole frames."""
+        for planned in self.draws:
+            _store_draw(planned, queue=queue, run=run, seed=seed, strategy=strategy.value, created_by=by)
+
+
 def make_draw(
     run: Run,
     strategy: Strategy | str,
     size: int,
     seed: int | None = None,
     by: User | None = None,
-    queue: ReviewQueue | None = None,
     metric: MetricDefinition | None = None,
     params: DrawParams | None = None,
 ) -> Draw:
-    """Draw and store a sample of a run's answers for review.
+    """Draw and store a sample of a run's answers for review, without a queue.
 
     The frame includes answers on which the judge failed, but none that the system failed to give. Strata follow the
-    judge's values of ``metric``, else of the queue's metrics, else of all judged metrics of the run. Where an earlier
-    draw over these answers has ratings, the draw is stored as planned after looking: answers of that draw are certain,
-    and the rest is drawn on its own. Hand-picked answers correct nothing and leave earlier draws unchanged.
+    judge's values of ``metric``, else of all judged metrics of the run.
 
     :raises DomainError: as :func:`review.statistics.sampling.draw.draw`, or ``size_below_one``."""
     strategy = Strategy(strategy)
     if size < 1 and strategy not in {Strategy.ALL, Strategy.HAND_PICKED}:
         raise DomainError("size_below_one", size=size)
-    metric_ids = queue.metrics.values_list("metric", flat=True) if queue else ()
-    metrics = [metric] if metric else steering_metrics(run, metric_ids)
+    seed = new_seed() if seed is None else seed
+    planned = _plan_draw(run, strategy, size, seed, [metric] if metric else steering_metrics(run), params)
+    return _store_draw(planned, queue=None, run=run, seed=seed, strategy=strategy.value, created_by=by)
+
+
+def plan_sample(
+    run: Run,
+    metrics: Sequence[MetricDefinition],
+    spec: QueueSpec,
+    size: int,
+    seed: int,
+    params: DrawParams | None,
+    same_queue: Sequence[RunSample] = (),
+) -> RunSample:
+    """Draw ``size`` answers of a run for a queue that asks these metrics. ``same_queue``: the queue's samples of other
+    runs over the same answers.
+
+    Strata follow the judge's values of the metrics. Where an earlier draw over these answers has ratings, the draw is
+    planned after looking: answers of that draw are certain, and the rest is drawn on its own. Selected answers (without
+    probabilities) correct nothing and leave earlier draws unchanged.
+
+    :raises DomainError: as :func:`review.statistics.sampling.draw.draw`."""
+    if spec.rotates_criteria(len(metrics)) and spec.strategy is not Strategy.SECOND_OPINION:
+        return _plan_rotated(run, metrics, spec, size, seed, params, same_queue)
+    metric_ids = [metric.pk for metric in metrics]
+    planned = _plan_draw(run, spec.strategy, size, seed, steering_metrics(run, metric_ids), params, same_queue)
+    earlier_keys = {answer.key for answer in planned.answers if planned.after_looking and answer.stratum == CERTAIN}
+    finished_answers = earlier_keys - pending_answers(earlier_keys, metric_ids)
+    answers = [answer.key for answer in planned.answers if answer.sampled and answer.key not in finished_answers]
+    return RunSample((planned,), {answer: [] for answer in answers}, planned.answers)
+
+
+def _plan_draw(
+    run: Run,
+    strategy: Strategy,
+    size: int,
+    seed: int,
+    metrics: Sequence[MetricDefinition],
+    params: DrawParams | None,
+    same_queue: Sequence[RunSample] = (),
+) -> PlannedDraw:
     frame = sampling_frame(run, metrics)
-    earlier_keys = set() if strategy == Strategy.HAND_PICKED else earlier_answers(run, metrics) & frame.keys
+    earlier_keys = set[int]()
+    if strategy.has_probabilities:
+        earlier_keys = earlier_answers(run, metrics, same_queue) & frame.keys
     draw_params = params or DrawParams()
     draw_params = replace(
         draw_params, certain=draw_params.certain | earlier_keys, spread=draw_params.spread or frame.spread
     )
-    seed = new_seed() if seed is None else seed
     sample = draw(frame.members, strategy, size, seed, draw_params)
-    facts = {"queue": queue, "run": run, "strategy": strategy.value, "seed": seed, "created_by": by}
-    return _store_draw(
-        sample, params=_stored_params(draw_params, size, metrics), planned_after_looking=bool(earlier_keys), **facts
-    )
+    return PlannedDraw(None, sample, bool(earlier_keys), _stored_params(draw_params, size, metrics))
 
 
-def make_rotated_draws(
-    run: Run, spec: QueueSpec, size: int, seed: int, queue: ReviewQueue, params: DrawParams | None, by: User | None
-) -> dict[int, list[int]]:
-    """Draw answers of which each gets a few of the queue's metrics, and store one draw for each metric.
-
-    Returns answer -> primary keys of the metrics to rate. Where an earlier draw for a metric has ratings, the draw is
-    stored as planned after looking; answers that it left unrated are included again.
-
-    :raises DomainError: as :func:`review.statistics.sampling.draw.draw`."""
-    metrics = [row.metric for row in queue.metrics.select_related("metric").order_by("position", "pk")]
-    rotated_draw = draw_rotated(run, metrics, spec.strategy, size, seed, params)
-    metrics_by_answer: dict[int, list[int]] = {}
-    for metric in metrics:
-        if metric.pk not in rotated_draw.samples_by_metric:
-            # The metric applies to no answer of the run.
-            continue
-        sample, earlier_keys = rotated_draw.samples_by_metric[metric.pk], set[int]()
-        if spec.strategy != Strategy.HAND_PICKED:
-            earlier_keys = earlier_answers(run, [metric]) & {drawn_answer.key for drawn_answer in sample}
-        pending_keys = pending_answers(earlier_keys, [metric.pk]) if earlier_keys else set()
-        answer_ids = {
-            key for key, metric_ids in rotated_draw.metrics_by_answer.items() if metric.pk in metric_ids
-        } - earlier_keys | pending_keys
-        for answer in answer_ids:
-            metrics_by_answer.setdefault(answer, []).append(metric.pk)
-        _store_draw(
-            [
-                DrawnAnswer(drawn_answer.key, CERTAIN, 1.0, True) if drawn_answer.key in earlier_keys else drawn_answer
-                for drawn_answer in sample
-            ],
-            queue=queue,
-            run=run,
-            metric=metric,
-            strategy=spec.strategy.value,
-            params=_stored_params(rotated_draw.params, size, [metric]),
-            seed=seed,
-            planned_after_looking=bool(earlier_keys),
-            created_by=by,
-        )
-    return metrics_by_answer
-
-
-@dataclass(frozen=True, slots=True)
-class RotatedDraw:
-    """A draw with rotating criteria: metrics to rate by sampled answer, each metric's sample over the frame, the number
-    of answers each metric applies to (by primary key), and the parameters of the draw."""
-
-    sample: Sequence[DrawnAnswer]
-    metrics_by_answer: Mapping[int, frozenset[int]]
-    samples_by_metric: Mapping[int, Sequence[DrawnAnswer]]
-    applicable_counts: Mapping[int, int]
-    params: DrawParams
-
-
-def draw_rotated(
+def _plan_rotated(
     run: Run,
     metrics: Sequence[MetricDefinition],
-    strategy: Strategy,
+    spec: QueueSpec,
     size: int,
     seed: int,
-    params: DrawParams | None = None,
-) -> RotatedDraw:
-    """Draw answers and distribute the metrics among them, without storing anything. Answers of earlier draws are drawn
-    again: they are certain only for the metrics they were rated by."""
+    params: DrawParams | None,
+    same_queue: Sequence[RunSample],
+) -> RunSample:
+    """Draw answers of which each gets a few of the metrics, with one draw for each metric.
+
+    Answers of earlier draws are drawn again: they are certain only for the metrics they were rated by. Where an earlier
+    draw for a metric has ratings, the draw for it is planned after looking; answers that it left unrated are included
+    again."""
     metric_ids = tuple(metric.pk for metric in metrics)
     frame = sampling_frame(run, steering_metrics(run, metric_ids))
     not_applicable = counting_scores(run).filter(metric_id__in=metric_ids, status=Status.NOT_APPLICABLE)
@@ -161,22 +173,48 @@ def draw_rotated(
         for answer in frame.keys
     }
     draw_params = params or DrawParams()
-    min_per_stratum = max(draw_params.per_stratum, min_stratum_size(len(metric_ids), CRITERIA_PER_ANSWER))
     draw_params = replace(
-        draw_params, certain=frozenset(), spread=draw_params.spread or frame.spread, per_stratum=min_per_stratum
+        draw_params,
+        certain=frozenset(),
+        spread=draw_params.spread or frame.spread,
+        per_stratum=max(draw_params.per_stratum, min_stratum_size(len(metric_ids), CRITERIA_PER_ANSWER)),
     )
-    sample = draw(frame.members, strategy, size, seed, draw_params)
-    metrics_by_answer, samples_by_metric = rotate_criteria(
+    sample = draw(frame.members, spec.strategy, size, seed, draw_params)
+    assigned_metrics, samples_by_metric = rotate_criteria(
         sample, applicable_metrics, CRITERIA_PER_ANSWER, np.random.default_rng([seed, CRITERIA_PER_ANSWER])
     )
-    applicable_counts = Counter(pk for answer_metrics in applicable_metrics.values() for pk in answer_metrics)
-    return RotatedDraw(sample, metrics_by_answer, samples_by_metric, applicable_counts, draw_params)
+    metrics_by_answer: dict[int, list[int]] = {}
+    draws = []
+    for metric in metrics:
+        if metric.pk not in samples_by_metric:
+            # The metric applies to no answer of the run.
+            continue
+        metric_sample, earlier_keys = samples_by_metric[metric.pk], set[int]()
+        if spec.strategy.has_probabilities:
+            earlier_keys = earlier_answers(run, [metric], same_queue) & frame.keys
+        pending_keys = pending_answers(earlier_keys, [metric.pk])
+        answer_ids = {key for key, assigned in assigned_metrics.items() if metric.pk in assigned}
+        for answer in answer_ids - earlier_keys | pending_keys:
+            metrics_by_answer.setdefault(answer, []).append(metric.pk)
+        certain_sample = [
+            DrawnAnswer(drawn_answer.key, CERTAIN, 1.0, True) if drawn_answer.key in earlier_keys else drawn_answer
+            for drawn_answer in metric_sample
+        ]
+        stored_params = _stored_params(draw_params, size, [metric])
+        draws.append(PlannedDraw(metric, certain_sample, bool(earlier_keys), stored_params))
+    return RunSample(tuple(draws), metrics_by_answer, sample)
 
 
-def _store_draw(sample: Sequence[DrawnAnswer], **facts: Any) -> Draw:
+def _store_draw(planned: PlannedDraw, **facts: Any) -> Draw:
     """Store a draw with its whole frame."""
     with transaction.atomic():
-        stored_draw = Draw.objects.create(frame_size=len(sample), **facts)
+        stored_draw = Draw.objects.create(
+            frame_size=len(planned.answers),
+            metric=planned.metric,
+            params=dict(planned.params),
+            planned_after_looking=planned.after_looking,
+            **facts,
+        )
         rows = (
             FrameMember(
                 draw=stored_draw,
@@ -185,10 +223,10 @@ def _store_draw(sample: Sequence[DrawnAnswer], **facts: Any) -> Draw:
                 probability=drawn_answer.probability,
                 sampled=drawn_answer.sampled,
             )
-            for drawn_answer in sample
+            for drawn_answer in planned.answers
         )
         FrameMember.objects.bulk_create(rows, batch_size=2_000)
-        invalidate_figures([drawn_answer.key for drawn_answer in sample[:1]])
+        invalidate_figures([drawn_answer.key for drawn_answer in planned.answers[:1]])
     return stored_draw
 
 
@@ -223,8 +261,9 @@ def steering_metrics(run: Run, metric_ids: Iterable[int] = ()) -> list[MetricDef
     return [metric for metric in candidates if metric.pk in selected_ids] or candidates
 
 
-def earlier_answers(run: Run, metrics: Sequence[MetricDefinition]) -> set[int]:
-    """Answers that earlier draws for these metrics sampled, provided that any of their ratings may have been seen."""
+def earlier_answers(run: Run, metrics: Sequence[MetricDefinition], same_queue: Sequence[RunSample] = ()) -> set[int]:
+    """Answers that earlier draws for these metrics sampled, provided that any of their ratings may have been seen.
+    Draws of the new queue itself then count as earlier."""
     earlier_draws = Draw.objects.filter(
         Q(metric=None, queue__metrics__metric__in=metrics) | Q(metric__in=metrics),
         run__answer_set_id=run.answer_set_id,
@@ -236,25 +275,24 @@ def earlier_answers(run: Run, metrics: Sequence[MetricDefinition]) -> set[int]:
     ratings = Rating.objects.filter(
         answer__in=sampled_members.values("answer"), metric__in=metrics, phase="initial", source="review"
     )
-    return set(sampled_members.values_list("answer_id", flat=True)) if ratings.exists() else set()
-
-
-def answers_to_review(stored_draw: Draw) -> list[int]:
-    """Sampled answers that need an item. Certain answers are included only if they still lack ratings."""
-    sampled_rows = stored_draw.frame.filter(sampled=True).order_by("answer_id").values_list("answer_id", "stratum")
-    certain_answers = (
-        {answer for answer, stratum in sampled_rows if stratum == CERTAIN}
-        if stored_draw.planned_after_looking
-        else set()
-    )
-    metric_ids = stored_draw.queue.metrics.values_list("metric", flat=True) if stored_draw.queue else ()
-    finished_answers = certain_answers - pending_answers(certain_answers, metric_ids)
-    return [answer for answer, _ in sampled_rows if answer not in finished_answers]
+    if not ratings.exists():
+        return set()
+    metric_ids = {metric.pk for metric in metrics}
+    return set(sampled_members.values_list("answer_id", flat=True)) | {
+        answer.key
+        for run_sample in same_queue
+        for planned in run_sample.draws
+        if planned.metric is None or planned.metric.pk in metric_ids
+        for answer in planned.answers
+        if answer.sampled and answer.probability is not None
+    }
 
 
 def pending_answers(certain_answers: Collection[int], metric_ids: Iterable[int]) -> set[int]:
     """Return those of the certain answers that need a new item: without a rating of each of these metrics (primary
-    keys; none: any), and in no open queue for all of them. Two queries."""
+    keys; none: any), and in no open queue for all of them. Two queries, or none without answers."""
+    if not certain_answers:
+        return set()
     required_metrics = set(metric_ids)
     ratings = Rating.objects.filter(answer__in=certain_answers, phase="initial", source="review")
     open_items = ReviewItem.objects.filter(answer__in=certain_answers, queue__state=ReviewQueue.State.OPEN)

@@ -15,13 +15,12 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
-from evaluation.core.metric_specs import JUDGED_KINDS
-from evaluation.messages import numbers
 from evaluation.messages.explanations import explain_refusal
 from evaluation.models import MetricDefinition, Run, User
 from evaluation.specs.form_fields import form_fields, form_values
+from review.evidence.answers import new_seed
 from review.models.queue_spec import CONFIGURABLE_SETTINGS, Distribution, QueueSpec
-from review.queues.criteria import metric_weights, select_criteria
+from review.queues.criteria import select_criteria
 from review.queues.design import DEFAULT_GUESS
 from review.queues.distribution import NamedReviewers, parse_tag_lines, split_list
 
@@ -100,6 +99,8 @@ class QueueForm(forms.Form):
         initial=25,
         help_text=_("A guess, used until experts have rated ten answers."),
     )
+    # The preview and the queue draw by the same seed.
+    seed = forms.IntegerField(widget=forms.HiddenInput, min_value=0, max_value=2**63 - 1, required=False)
     fields_of = forms.CharField(
         label=_("Tags and their people"),
         widget=forms.Textarea(attrs={"rows": 3}),
@@ -125,15 +126,17 @@ class QueueForm(forms.Form):
         self._other_runs = {str(other_run.pk): other_run for other_run in other_runs}
         self._people = {str(user.pk): user for user in people}
         self._metrics = {metric.name: metric for metric in metrics}
+        self._metric_choices = [(metric.name, metric.title.get(language) or metric.name) for metric in metrics]
         choices: dict[str, list[tuple[str, str]]] = {
             "runs": [(str(other_run.pk), str(other_run)) for other_run in other_runs],
-            "metrics": [(m.name, m.title.get(language) or m.name) for m in metrics],
+            "metrics": self._metric_choices,
             "reviewers": [(str(user.pk), user.display_name) for user in people],
         }
         for name, options in choices.items():
             field = self.fields[name]
             assert isinstance(field, forms.MultipleChoiceField)  # noqa: S101  -- tells the type checker
             field.choices = options
+        self.fields["seed"].initial = new_seed()
         self.fields["reviewers"].initial = [str(user.pk) for user in people if user.pk in experts]
 
     def clean_deadline(self) -> datetime | None:
@@ -178,7 +181,7 @@ class QueueForm(forms.Form):
     @property
     def spec(self) -> QueueSpec:
         """Settings of a valid form."""
-        return QueueSpec(**form_values(CONFIGURABLE_SETTINGS, self.cleaned_data))
+        return QueueSpec(**form_values(CONFIGURABLE_SETTINGS, self.cleaned_data), seed=self.cleaned_data["seed"])
 
     @property
     def named_reviewers(self) -> NamedReviewers:
@@ -204,12 +207,14 @@ class QueueForm(forms.Form):
         ticked_metrics = [self._metrics[name] for name in self.cleaned_data["metrics"]]
         return ticked_metrics or select_criteria(self.chosen_runs, spec)
 
-    def unrated_parts(self, rated_metrics: Sequence[MetricDefinition]) -> list[tuple[str, str]]:
-        """Title and weight of judged parts of the overall score outside ``rated_metrics``."""
-        unrated_names = set(self._metrics) - {metric.name for metric in rated_metrics}
-        language = get_language() or "en"
-        return [
-            (self._metrics[name].title.get(language) or name, numbers.format_share(weight))
-            for name, weight in metric_weights(self.run).items()
-            if weight and name in unrated_names and self._metrics[name].kind in JUDGED_KINDS
-        ]
+    @property
+    def metric_titles(self) -> dict[str, str]:
+        """Titles of all metrics of the run, by name."""
+        return dict(self._metric_choices)
+
+    @property
+    def errors_sentence(self) -> str:
+        """Errors of an invalid form, with the labels of their fields."""
+        return " ".join(
+            f"{self[name].label}: {error}" for name, field_errors in self.errors.items() for error in field_errors
+        )

@@ -12,17 +12,20 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.messages import numbers
 from evaluation.models import Run
+from review.models.queue_spec import CRITERIA_PER_ANSWER, QueueSpec
 from review.queues.design import (
-    DEVIATION_FLOOR,
     ExpectedInterval,
     JudgeErrors,
     SampleDesign,
     judge_errors,
     remaining_strata,
+    unrated_range,
 )
-from review.queues.preview import estimated_seconds, measured_seconds
+from review.queues.outcome import score_after_waiting, score_if_all_rated
+from review.queues.pace import answer_pace
 from review.reports.figure import stratum_in_words
 from review.reports.inputs import ReportInputs
+from review.statistics.correction.corrected import MIN_FRAME_SIZE
 from review.statistics.correction.frame import MIN_LABELS
 from review.statistics.correction.outcome import Target
 from review.statistics.precision import (
@@ -42,14 +45,14 @@ WORTHWHILE_RATIO = 0.8
 @dataclass(frozen=True, slots=True)
 class ReviewPlan:
     """Plan of a review: ``items`` more answers, their minutes, and the expected half-width of the corrected overall
-    score, 0 if all are rated.
+    score: 0 if all are rated, ``None`` if the ratings give no corrected score.
 
     ``current_half_width`` is ``None`` without a corrected score. ``guessed``: the judge's error is a guess.
     ``pace_measured``: the pace is the project's own. ``waiting``: the answers are drawn already."""
 
     items: int
     minutes: float
-    half_width: float
+    half_width: float | None
     current_half_width: float | None
     guessed: bool
     pace_measured: bool
@@ -58,7 +61,7 @@ class ReviewPlan:
     @property
     def covers_all(self) -> bool:
         """True if every answer would be rated."""
-        return self.half_width <= 0
+        return self.half_width is not None and self.half_width <= 0
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -73,7 +76,7 @@ class ReviewPlan:
 
 
 def next_review(basis: ReportInputs) -> ReviewPlan | None:
-    """Plan the next worthwhile review. One query.
+    """Plan the next worthwhile review. Two queries.
 
     ``None`` if the run has no overall score, or a review would not narrow it: no judged part, everything rated, or an
     interval that is narrow already."""
@@ -83,49 +86,52 @@ def next_review(basis: ReportInputs) -> ReviewPlan | None:
     figure = basis.correction.overall(basis.profile, basis.machine, Target.THIS_RUN)
     current_half_width = None if figure.low is None or figure.high is None else (figure.high - figure.low) / 2.0
     unrated_errors = judge_errors(basis, figure.partly_corrected) if figure.partly_corrected else None
-    # Half of the possible range of unrated parts.
-    unrated_range = unrated_errors.floor / DEVIATION_FLOOR / 2.0 if unrated_errors else 0.0
+    widening = unrated_range(basis, figure)
     waiting_count = len(errors.waiting_answers - errors.by_answer.keys())
+    plan: tuple[int, float | None] | None
     if waiting_count:
-        plan = _waiting_plan(basis, errors, waiting_count, unrated_range)
+        plan = _waiting_plan(basis, errors, waiting_count, widening)
     elif unrated_errors and current_half_width is not None:
-        errors, plan = unrated_errors, _unrated_plan(basis, unrated_errors, current_half_width, unrated_range)
+        errors, plan = unrated_errors, _unrated_plan(basis, unrated_errors, current_half_width, widening)
     else:
         plan = _worthwhile_plan(basis, errors, current_half_width)
     if plan is None:
         return None
     items, half_width = plan
-    pace = measured_seconds(basis.run.project_id)
-    seconds = items * (pace or estimated_seconds(len(errors.parts)))
+    if current_half_width is None and half_width is not None and score_if_all_rated(basis).withheld:
+        half_width = None
+    criteria = min(len(errors.parts), CRITERIA_PER_ANSWER)
+    pace = answer_pace(basis.run.project_id, criteria, list(basis.evidence.answers))
+    minutes = items * pace.seconds / 60.0
     return ReviewPlan(
-        items, seconds / 60.0, half_width, current_half_width, errors.guessed, pace is not None, bool(waiting_count)
+        items, minutes, half_width, current_half_width, errors.guessed, pace.measured, bool(waiting_count)
     )
 
 
 def _waiting_plan(
-    basis: ReportInputs, errors: JudgeErrors, waiting_count: int, unrated_range: float
-) -> tuple[int, float] | None:
-    """Plan to rate the answers that are drawn already. ``unrated_range``: what unrated parts add to the interval on
-    either side."""
+    basis: ReportInputs, errors: JudgeErrors, waiting_count: int, widening: float
+) -> tuple[int, float | None]:
+    """Plan to rate the answers that are drawn already. ``widening``: what unrated parts add to the interval on either
+    side."""
+    if score_after_waiting(basis).withheld:
+        return waiting_count, None
     frame_size = _frame_size(basis)
     label_count = len(errors.by_answer) + waiting_count
     stratum = PlannedStratum("", frame_size, errors.deviation)
-    return waiting_count, unrated_range + expected_half_width([stratum], {"": min(label_count, frame_size)})
+    return waiting_count, widening + expected_half_width([stratum], {"": min(label_count, frame_size)})
 
 
 def _unrated_plan(
-    basis: ReportInputs, errors: JudgeErrors, current_half_width: float, unrated_range: float
+    basis: ReportInputs, errors: JudgeErrors, current_half_width: float, widening: float
 ) -> tuple[int, float] | None:
     """Plan to rate parts without ratings. They come first, because their values may lie anywhere on the scale; their
     interval is then added to that of the rated parts."""
     frame_size, stratum = _frame_size(basis), PlannedStratum("", _frame_size(basis), errors.deviation)
     for target in TARGET_HALF_WIDTHS:
         labels = min(frame_size, max(MIN_LABELS, labels_for_width([stratum], target).labels))
-        half_width = math.hypot(
-            max(0.0, current_half_width - unrated_range), expected_half_width([stratum], {"": labels})
-        )
+        half_width = math.hypot(max(0.0, current_half_width - widening), expected_half_width([stratum], {"": labels}))
         if half_width <= WORTHWHILE_RATIO * current_half_width:
-            return labels, half_width
+            return _answers_to_draw(basis, labels, frame_size), half_width
     return None
 
 
@@ -149,8 +155,25 @@ def _worthwhile_plan(
         if plan.labels > earlier_count and (
             current_half_width is None or plan.half_width <= WORTHWHILE_RATIO * current_half_width
         ):
-            return plan.labels - earlier_count, plan.half_width
+            items = _answers_to_draw(basis, plan.labels - earlier_count, frame_size - certain_count)
+            return items, plan.half_width
     return None
+
+
+def _answers_to_draw(basis: ReportInputs, labels: int, available: int) -> int:
+    """Number of answers that give each judged part so many labels, and at least those of a corrected score.
+
+    In a queue with default settings, more than three criteria take turns; a part that does not apply to every answer
+    gets fewer labels, by chance."""
+    components = basis.correction.components(basis.profile, basis.machine)
+    judged_components = [component for component in components if component.judged]
+    share = QueueSpec().share_per_criterion(len(judged_components))
+    frame_size, items = _frame_size(basis), labels / share
+    for component in judged_components:
+        size, missing = len(component.frame), MIN_LABELS - component.labels
+        if MIN_FRAME_SIZE <= size < frame_size and missing > 0:
+            items = max(items, (missing + math.sqrt(missing)) / share * frame_size / size)
+    return min(available, math.ceil(items))
 
 
 def _frame_size(basis: ReportInputs) -> int:
@@ -186,13 +209,13 @@ class PrecisionGoal:
     """Expected result of ``items`` new answers under Neyman allocation.
 
     ``half_width`` is that of the corrected overall score. ``difference`` is the difference between two runs, both
-    reviewed like this, that is detected with a power of 80%. ``minutes_each`` is the time of each reviewer. ``asked``:
-    a lead entered this goal."""
+    reviewed like this, that is detected with a power of 80%, ``None`` with unrated parts. ``minutes_each`` is the time
+    of each reviewer. ``asked``: a lead entered this goal."""
 
     items: int
     minutes_each: float
     half_width: float
-    difference: float
+    difference: float | None
     asked: bool
 
     @property
@@ -207,10 +230,12 @@ def precision_goals(
     width: float | None = None,
     difference: float | None = None,
     share: float = 1.0,
+    widening: float = 0.0,
 ) -> tuple[PrecisionGoal, ...]:
     """Goals for the default widths and for a requested width or difference; each number of answers once, fewest first.
 
-    ``share`` is the share of drawn answers on which a criterion is rated. Goals beyond the available answers are left
+    ``share`` is the share of drawn answers on which a criterion is rated. ``widening`` is what unrated parts add to the
+    interval on either side: no difference can be told beside it. Goals beyond the available answers are left
     out. Empty for metrics outside the overall score, or if no answer is left to draw.
 
     :raises ValueError: for a width or difference that is not positive."""
@@ -222,7 +247,13 @@ def precision_goals(
     by_items = {math.ceil(plan.labels / share): (plan, False) for plan in default_plans}
     by_items |= {math.ceil(plan.labels / share): (plan, True) for plan in requested_plans}
     return tuple(
-        PrecisionGoal(items, staff.minutes_each(items), plan.half_width, plan.difference, is_requested)
+        PrecisionGoal(
+            items,
+            staff.minutes_each(items),
+            plan.half_width + widening,
+            None if widening else plan.difference,
+            is_requested,
+        )
         for items, (plan, is_requested) in sorted(by_items.items())
         if items <= len(design.members)
     )
@@ -284,42 +315,45 @@ class ExpectedCard:
 
 
 def plan_sentence(plan: ReviewPlan | None) -> str:
-    """Sentence such as ``Review 60 answers, about 50 minutes, for an interval of about 0.05 either way for this run.``;
-    empty without a plan."""
+    """Sentence such as ``Review 60 answers (about 50 min) for a margin of ±0.05.``; empty without a plan."""
     if plan is None:
         return ""
-    facts = {
-        "count": plan.items,
-        "time": numbers.format_duration(plan.minutes * 60.0),
-        "width": _rounded_up(plan.half_width),
-    }
+    facts = {"count": plan.items, "time": numbers.format_duration(max(plan.minutes * 60.0, 60.0))}
+    if plan.half_width is not None:
+        facts["width"] = _rounded_up(plan.half_width)
     if plan.covers_all:
         sentence = ngettext(
-            "Review the %(count)d answer that is left, about %(time)s, and the score is exact for this run.",
-            "Review the %(count)d answers that are left, about %(time)s, and the score is exact for this run.",
+            "Review the %(count)d answer that is left (about %(time)s). The score is then exact for this run.",
+            "Review the %(count)d answers that are left (about %(time)s). The score is then exact for this run.",
+            plan.items,
+        )
+    elif plan.half_width is None and not plan.waiting:
+        sentence = ngettext(
+            "Review %(count)d answer (about %(time)s).", "Review %(count)d answers (about %(time)s).", plan.items
+        )
+    elif plan.half_width is None:
+        sentence = ngettext(
+            "%(count)d sampled answer is still unrated (about %(time)s).",
+            "%(count)d sampled answers are still unrated (about %(time)s).",
             plan.items,
         )
     elif plan.waiting:
         sentence = ngettext(
-            "Review the %(count)d answer that is drawn already, about %(time)s, for an interval of about %(width)s "
-            "either way for this run.",
-            "Review the %(count)d answers that are drawn already, about %(time)s, for an interval of about %(width)s "
-            "either way for this run.",
+            "%(count)d sampled answer is still unrated (about %(time)s). Rating it gives a margin of ±%(width)s.",
+            "%(count)d sampled answers are still unrated (about %(time)s). Rating them gives a margin of ±%(width)s.",
             plan.items,
         )
     elif plan.current_half_width is not None:
         facts["now"] = _rounded_up(plan.current_half_width)
         sentence = ngettext(
-            "Review %(count)d more answer, about %(time)s, to narrow the interval from %(now)s to about %(width)s "
-            "either way for this run.",
-            "Review %(count)d more answers, about %(time)s, to narrow the interval from %(now)s to about %(width)s "
-            "either way for this run.",
+            "Review %(count)d more answer (about %(time)s) to narrow the margin from ±%(now)s to ±%(width)s.",
+            "Review %(count)d more answers (about %(time)s) to narrow the margin from ±%(now)s to ±%(width)s.",
             plan.items,
         )
     else:
         sentence = ngettext(
-            "Review %(count)d answer, about %(time)s, for an interval of about %(width)s either way for this run.",
-            "Review %(count)d answers, about %(time)s, for an interval of about %(width)s either way for this run.",
+            "Review %(count)d answer (about %(time)s) for a margin of ±%(width)s.",
+            "Review %(count)d answers (about %(time)s) for a margin of ±%(width)s.",
             plan.items,
         )
     return sentence % facts
@@ -364,7 +398,7 @@ def goal_rows(goals: Sequence[PrecisionGoal]) -> tuple[GoalRow, ...]:
             _rounded_up(goal.half_width),
             goal.items,
             numbers.format_duration(max(goal.minutes_each * 60.0, 60.0)),
-            _rounded_up(goal.difference),
+            "–" if goal.covers_all or goal.difference is None else _rounded_up(goal.difference),
             goal.asked,
             goal.covers_all,
         )

@@ -15,7 +15,7 @@ from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
 from evaluation.core.scales import ScaleKind
-from evaluation.models import MetricDefinition, Question, User
+from evaluation.models import MetricDefinition, Question, Run, User
 from review.evidence.rating_input import FlagKind
 from review.evidence.seals import readable
 from review.models import Assignment, ItemEvent, Rating, ReviewItem, ReviewQueue
@@ -75,7 +75,7 @@ class OwnProgress:
     """A reviewer's own progress.
 
     ``items`` counts all items for the person, expected hidden repeats included. ``median_seconds`` is the median active
-    time of the last thirty items, ``None`` without any."""
+    time of the last thirty items, ``None`` with fewer than ten."""
 
     items: int
     rated: int
@@ -215,6 +215,35 @@ def active_queues(queues: QuerySet[ReviewQueue]) -> list[ActiveQueue]:
     counts = rating_counts(open_queues)
     candidates = (ActiveQueue(queue, *counts[queue.pk]) for queue in open_queues)
     return [active_queue for active_queue in candidates if active_queue.given < active_queue.needed]
+
+
+@dataclass(frozen=True, slots=True)
+class UnratedAnswers:
+    """Answers of a run that wait in an open queue without any rating, and the names of its reviewers."""
+
+    queue: ReviewQueue
+    count: int
+    reviewers: tuple[str, ...]
+
+
+def unrated_answers(run: Run) -> list[UnratedAnswers]:
+    """Open queues with unrated answers of the run, most answers first. Three queries."""
+    items = ReviewItem.objects.filter(
+        answer__answer_set=run.answer_set_id,
+        state=ReviewItem.State.OPEN,
+        occasion=FIRST_OCCASION,
+        queue__state=ReviewQueue.State.OPEN,
+        queue__mode=ReviewQueue.Mode.BLIND,
+    ).exclude(assignments__state__in=RATED)
+    counts = dict(items.order_by().values_list("queue").annotate(count=Count("pk")))
+    queues = ReviewQueue.objects.filter(pk__in=counts).prefetch_related("members__reviewer")
+    waiting = [
+        UnratedAnswers(
+            queue, counts[queue.pk], tuple(sorted(member.reviewer.display_name for member in queue.members.all()))
+        )
+        for queue in queues
+    ]
+    return sorted(waiting, key=lambda answers: (-answers.count, answers.queue.pk))
 
 
 def queue_progress(queue: ReviewQueue) -> QueueProgress:

@@ -29,11 +29,25 @@ from review.models import QueueMember, ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.models.queues import FIRST_OCCASION
 from review.queues.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, visible_queues
-from review.queues.creation import make_queue
-from review.queues.design import SampleDesign, design_samples, draw_params_by_run, expected_interval
+from review.queues.creation import check_settings, make_queue
+from review.queues.design import SampleDesign, design_samples, draw_params_by_run, unrated_range
 from review.queues.distribution import answers_to_questions
 from review.queues.forms import QueueForm, parse_moment, posted_ids
-from review.queues.planning import ExpectedCard, GoalRow, ReviewStaff, expected_card, goal_rows, precision_goals
+from review.queues.outcome import (
+    expected_after_review,
+    scores_after_review,
+    sufficient_size,
+    waiting_elsewhere,
+)
+from review.queues.planning import (
+    ExpectedCard,
+    GoalRow,
+    PrecisionGoal,
+    ReviewStaff,
+    expected_card,
+    goal_rows,
+    precision_goals,
+)
 from review.queues.preview import QueuePreview, queue_preview
 from review.queues.progress import (
     doubtful_questions,
@@ -52,9 +66,9 @@ from review.queues.reassignment import (
     set_item_reviewers,
 )
 from review.ratings.submitting import queue_metrics
+from review.reports.figure import Figure, why_withheld
 from review.reports.item_export import ITEM_EXPORTS, export_items
 from review.reports.provenance_facts import strategy_title
-from review.statistics.correction.frame import MIN_LABELS
 from review.statistics.sampling.member import DrawParams, Strategy
 
 MAX_LISTED = 50
@@ -289,7 +303,7 @@ MAX_OTHER_RUNS = 20
 
 @signed_in_form
 def queue_new(request: HttpRequest) -> HttpResponse:
-    """Show the form, and create the queue on submit."""
+    """Show the form, and create the queue on submit. A link may set the strategy and the number of answers."""
     run = _requested_run(request)
     is_post = request.method == "POST"
     form = _queue_form(run, request.POST if is_post else None)
@@ -300,8 +314,10 @@ def queue_new(request: HttpRequest) -> HttpResponse:
         except DomainError as refusal:
             error = explain_refusal(refusal)
         else:
-            messages.success(request, gettext("The queue is open. Its members see it on their start page."))
+            messages.success(request, gettext("Queue opened. Reviewers see it on their home page."))
             return redirect("queue", queue.pk)
+    elif not is_post:
+        form.initial = {name: request.GET[name] for name in ("strategy", "size") if name in request.GET}
     status = 409 if error else (400 if form.errors else 200)
     return render(request, "review/queues/queue_new.html", {"run": run, "form": form, "error": error}, status=status)
 
@@ -310,82 +326,106 @@ def queue_new(request: HttpRequest) -> HttpResponse:
 def preview(request: HttpRequest) -> HttpResponse:
     """Render the preview fragment for the current form."""
     run = _requested_run(request)
-    return render(
-        request, "review/queues/_queue_preview.html", {"preview": _preview_card(_queue_form(run, request.GET))}
-    )
+    context = {"run": run, "preview": _preview_card(_queue_form(run, request.GET))}
+    return render(request, "review/queues/_queue_preview.html", context)
+
+
+class RunPromise(NamedTuple):
+    """Overall score that a run gets once the queue is rated, in words.
+
+    ``reason`` is why it cannot be corrected. ``unrated_parts`` are title and weight of the parts that leave it partly
+    corrected. ``half_width`` is empty if unknown; ``exact``: every answer would be rated."""
+
+    run: str
+    reason: str
+    unrated_parts: Sequence[tuple[str, str]]
+    half_width: str
+    exact: bool
 
 
 class PreviewCard(NamedTuple):
     """Preview of a queue in words, or the ``problem`` that prevents it.
 
-    ``expected`` is for a single run; ``half_widths_by_run`` holds the half-width of each of several runs, empty if
-    unknown. ``criteria_sentence`` says which criteria an answer gets. ``answers_needed`` is the number of answers until
-    every criterion can be corrected, 0 if there are enough. ``unrated_parts`` are title and weight of judged parts of
-    the overall score that nobody would rate."""
+    ``promises`` are empty for answers without probabilities. ``sufficient_size`` is the number of answers that a
+    corrected score needs, if it is larger. ``waiting`` answers of other open queues are counted on. ``expected`` is for
+    a single run. ``criteria_sentence`` says which criteria an answer gets. ``all_rated``: a second opinion is left."""
 
     problem: str = ""
     estimate: QueuePreview | None = None
     time_per_reviewer: str = ""
+    promises: Sequence[RunPromise] = ()
+    sufficient_size: int | None = None
+    waiting: int = 0
     expected: ExpectedCard | None = None
-    half_widths_by_run: Sequence[tuple[str, str]] = ()
     goals: Sequence[GoalRow] = ()
     criteria_sentence: str = ""
-    answers_needed: int = 0
-    unrated_parts: Sequence[tuple[str, str]] = ()
+    all_rated: bool = False
 
 
 def _preview_card(form: QueueForm) -> PreviewCard:
     if not form.is_valid():
-        return PreviewCard(gettext("Fill in the form to see how much work this is."))
+        return PreviewCard(form.errors_sentence)
     cleaned, runs, spec = form.cleaned_data, form.chosen_runs, form.spec
     try:
+        check_settings(runs, spec, form.people, form.named_reviewers)
         metrics = form.chosen_metrics(spec)
-        sample_designs = design_samples(runs, metrics, spec.size, form.assumed_error)
-        params = _draw_params(form, spec, sample_designs)
-        estimate = queue_preview(runs, metrics, spec, reviewers=len(form.people), params=params)
+        designs = design_samples(runs, metrics, spec.size, form.assumed_error)
+        params = _draw_params(form, spec, designs)
+        estimate = queue_preview(runs, metrics, spec, reviewers=form.people, params=params)
     except DomainError as refusal:
-        return PreviewCard(explain_refusal(refusal))
-    is_stratified, rotation = spec.strategy == Strategy.STRATIFIED, estimate.rotation
+        return PreviewCard(explain_refusal(refusal), all_rated=refusal.code == "all_rated")
     share = spec.share_per_criterion(len(metrics))
-    cards = [
-        (
-            str(run),
-            expected_card(
-                expected_interval(design, estimate.samples_by_run[run.pk], share),
-                uses_neyman=is_stratified and design.uses_neyman,
-            ),
-        )
-        for run, design in zip(runs, sample_designs.values(), strict=True)
-    ]
     staff = ReviewStaff(len(form.people), spec.ratings_per_answer, estimate.pace)
-    goal_table = (
-        goal_rows(precision_goals(sample_designs[form.run.pk], staff, cleaned["width"], cleaned["difference"], share))
-        if len(runs) == 1
-        else ()
-    )
-    has_several_runs = len(cards) > 1
+    promises, expected, size, waiting = [], None, None, 0
+    goals: Sequence[PrecisionGoal] = ()
+    if spec.strategy.has_probabilities:
+        bases = {pk: design.basis for pk, design in designs.items()}
+        figures = scores_after_review(bases, metrics, spec, estimate.plan)
+        waiting = waiting_elsewhere(bases, metrics, estimate.plan)
+        for run in runs:
+            interval = expected_after_review(designs[run.pk], figures[run.pk], estimate.plan, share)
+            uses_neyman = spec.strategy == Strategy.STRATIFIED and designs[run.pk].uses_neyman
+            expected = expected_card(interval, uses_neyman=uses_neyman)
+            promises.append(_promise(form, run, figures[run.pk], expected))
+        if any(promise.reason for promise in promises):
+            size = sufficient_size(
+                bases, runs, metrics, spec, estimate.plan, params, [person.pk for person in form.people]
+            )
+        if len(runs) == 1 and (size or not promises[0].reason):
+            widening = unrated_range(designs[form.run.pk].basis, figures[form.run.pk])
+            goals = precision_goals(
+                designs[form.run.pk], staff, cleaned["width"], cleaned["difference"], share, widening
+            )
     return PreviewCard(
         estimate=estimate,
         time_per_reviewer=numbers.format_duration(max(estimate.seconds_per_reviewer, 60.0)),
-        expected=None if has_several_runs else cards[0][1],
-        half_widths_by_run=[(name, card.half_width if card else "") for name, card in cards]
-        if has_several_runs
-        else (),
-        goals=goal_table,
+        promises=promises,
+        sufficient_size=size,
+        waiting=waiting,
+        expected=expected if len(runs) == 1 else None,
+        goals=goal_rows([goal for goal in goals if goal.items >= (size or 0)]),
         criteria_sentence=_criteria_sentence(metrics, estimate),
-        answers_needed=rotation.answers_needed(spec.size) if rotation and rotation.fewest_labels < MIN_LABELS else 0,
-        unrated_parts=form.unrated_parts(
-            [metric for metric in metrics if not (rotation and metric.pk in rotation.rare_metrics)]
-        ),
+    )
+
+
+def _promise(form: QueueForm, run: Run, figure: Figure, expected: ExpectedCard | None) -> RunPromise:
+    titles = form.metric_titles
+    parts = [(titles.get(name, name), numbers.format_share(weight)) for name, weight in figure.partly_corrected.items()]
+    return RunPromise(
+        str(run),
+        why_withheld(figure, titles) if figure.withheld else "",
+        parts,
+        expected.half_width if expected else "",
+        bool(expected and not expected.half_width),
     )
 
 
 def _criteria_sentence(metrics: Sequence[MetricDefinition], estimate: QueuePreview) -> str:
     language = get_language() or "en"
     titles = ", ".join(metric.title.get(language) or metric.name for metric in metrics)
-    if rotation := estimate.rotation:
+    if estimate.criteria_per_answer < len(metrics):
         sentence = gettext("Each answer is asked %(each)d of %(count)d criteria, in turn: %(titles)s.")
-        return sentence % {"each": rotation.per_answer, "count": len(metrics), "titles": titles}
+        return sentence % {"each": estimate.criteria_per_answer, "count": len(metrics), "titles": titles}
     return gettext("Each answer is asked: %(titles)s.") % {"titles": titles}
 
 

@@ -85,8 +85,8 @@ def overall_scores(basis: ReportInputs) -> OverallScores:
         reweighted=0 if partial else count_reweighted(basis.profile, machine.answers),
         judge_only=judge_only,
         reviewed=_overall_figure(run, basis.reviewed, n) if reviewed_answers else withheld(Withheld.NOT_REVIEWED, n),
-        corrected=_corrected(basis, Target.QUESTIONS_LIKE_THESE),
-        corrected_this_run=_corrected(basis, Target.THIS_RUN),
+        corrected=corrected_score(basis, Target.QUESTIONS_LIKE_THESE),
+        corrected_this_run=corrected_score(basis, Target.THIS_RUN),
         part_only=machine.figure if partial and run.state in Run.ENDED and not machine.figure.withheld else None,
         answers=n,
         questions=len({answer.question_id for answer in basis.evidence.answers.values()}),
@@ -158,7 +158,8 @@ def _overall_figure(run: Run, side: SideScore, n: int) -> Figure:
     return dataclasses.replace(withheld(str(label), n), worst=side.figure.worst, best=side.figure.best)
 
 
-def _corrected(basis: ReportInputs, target: Target) -> Figure:
+def corrected_score(basis: ReportInputs, target: Target) -> Figure:
+    """Corrected overall score, or why it is withheld."""
     n, outcome = len(basis.evidence.answers), basis.machine.outcome
     if basis.run.state not in Run.ENDED:
         return withheld(Withheld.NOT_FINISHED, n)

@@ -275,7 +275,10 @@ def _missing_sentences(missing: Mapping[str, Any], titles: Mapping[str, str]) ->
         sentences.append(text % {"count": count})
     if share := missing.get("non_response"):
         sentences.append(_("It is %(share)s.") % {"share": f"{100 * share:.0f}%"})
+    parts_by_reason: dict[str, list[str]] = {}
     for name, why in (missing.get("components") or {}).items():
         reason = " ".join([explain_reason(why["reason"]), *_missing_sentences(why, titles)])
-        sentences.append(_("%(part)s: %(why)s") % {"part": titles.get(name, name), "why": reason})
+        parts_by_reason.setdefault(reason, []).append(titles.get(name, name))
+    for reason, parts in parts_by_reason.items():
+        sentences.append(_("%(part)s: %(why)s") % {"part": ", ".join(parts), "why": reason})
     return sentences

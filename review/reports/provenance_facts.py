@@ -54,6 +54,7 @@ TITLES: dict[str, str | Promise] = {
     Strategy.FAILS_PLUS_SHARE: _("all that failed and a share of the others"),
     Strategy.UNCERTAINTY: _("where the judge is unsure"),
     Strategy.HAND_PICKED: _("picked by hand"),
+    Strategy.SECOND_OPINION: _("second opinions"),
 }
 
 

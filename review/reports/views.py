@@ -26,7 +26,7 @@ from review.figure_cache.selectors import agreement_figures, headlines_of, liste
 from review.figure_cache.store import MIN_RETRY_SECONDS
 from review.queues.access import queues_led_by
 from review.queues.planning import plan_json
-from review.queues.progress import active_queues
+from review.queues.progress import active_queues, unrated_answers
 from review.reports.exports import BRIEF, PICTURED, REPORT_EXPORTS, export_cached
 from review.reports.pages.retrieval import retrieval_page
 from review.reports.pages.run import progress_page, run_actions, run_page
@@ -89,7 +89,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     if cached_figures.value is None:
         return render(request, "review/reports/computing.html", {"title": run, "progress": live_progress})
     actions = run_actions(run.state, access.roles_in(request.user, run.project_id), failed_units=bool(counts.failed))
-    page = run_page(cached_figures.value.report, actions, live_progress, cached_figures.value.plan)
+    plan = cached_figures.value.plan
+    unrated = unrated_answers(run) if actions.queue and plan and plan.waiting else []
+    page = run_page(cached_figures.value.report, actions, live_progress, plan, unrated)
     record_answer_exposure(request.user, page.answers_shown, "run page")
     return render(request, "review/reports/run.html", {"page": page, "cached_value": cached_figures})
 

@@ -254,6 +254,22 @@ def test_roles_are_granted_only_in_own_projects(client: Client) -> None:
     assert RoleGrant.objects.filter(user=stranger).exists()
 
 
+def test_role_form_selects_the_only_project_and_explains_roles(client: Client) -> None:
+    project = make_project()
+    client.force_login(make_user(Role.ADMIN, project))
+    page = client.get(add_address(RoleGrant), headers={"accept-language": "en"}).content.decode()
+    assert f'<option value="{project.pk}" selected>' in page
+    assert "Reviewer: rates answers without seeing scores first" in page
+    assert page.count('name="role"') == len(Role)
+    other_project = make_project()
+    RoleGrant.objects.create(
+        user=User.objects.get(pk=client.session["_auth_user_id"]), project=other_project, role="admin"
+    )
+    page = client.get(add_address(RoleGrant)).content.decode()
+    assert f'<option value="{project.pk}">' in page
+    assert f'<option value="{other_project.pk}">' in page
+
+
 def test_unknown_filters_leak_nothing() -> None:
     world = make_world()
     for query in ("password__startswith=p", "user__password__startswith=p", "endpoint__key_env__startswith=A"):

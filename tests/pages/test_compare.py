@@ -13,6 +13,7 @@ from evaluation.models import Run
 from review.charts.forest import Difference, differences
 from review.models import Exposure
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user
+from tests.pages.markup import compact
 from tests.review.builders import run_over
 from tests.review.sampled import fill
 
@@ -54,6 +55,42 @@ def test_two_runs_are_compared_in_text_plot_and_table(runs: list[Run]) -> None:
     assert "<svg" in text
     assert "Show as table, with tests" in text
     assert "style=" not in text
+
+
+def test_verdict_comes_first_and_statistics_are_folded(runs: list[Run]) -> None:
+    text = page_content(runs[:2])
+    places = [text.index(mark) for mark in ('id="pair-1"', 'id="answers"', '<details class="card fold">', "<svg")]
+    assert places == sorted(places)
+    assert 'id="order"' not in text
+
+
+def test_answers_are_filtered_by_change_with_the_largest_first(runs: list[Run]) -> None:
+    text = compact(page_content(runs[:2]))
+    for label in ("All 4", "Worse 0", "Better 2", "Different answers 4"):
+        assert f">{label}</a>" in text
+    better = compact(page_content(runs[:2], show="better"))
+    # correctness rises by 3 of 5 levels on q4, by 2 on q1, and stays on the others
+    assert better.index("Question 4?") < better.index("Question 1?")
+    assert "Question 2?" not in better
+    assert "<del>old</del>.</div>" in better
+    assert "<ins>&lt;b&gt;new&lt;/b&gt;</ins>.</div>" in better
+    assert "No question." in page_content(runs[:2], show="worse")
+    assert text.count("<article") == compact(page_content(runs[:2], show="by whim", page="x")).count("<article") == 4
+
+
+def test_equal_answers_are_shown_once_and_pages_follow_each_other() -> None:
+    question_set = make_question_set(specs=10)
+    judge = make_judge(question_set.project)
+    equal_runs = [
+        fill(run_over(make_answer_set(question_set, texts=["Same"]), judge=judge), [value] * 10) for value in (3, 4)
+    ]
+    text = compact(page_content(equal_runs, margin="0.05"))
+    assert text.count("The same answer.") == 8
+    assert "Different answers 0</a>" in text
+    assert "margin=0.05&amp;show=all&amp;page=2#answers" in text
+    second_page = compact(page_content(equal_runs, page="2"))
+    assert second_page.count("The same answer.") == 2
+    assert "page=1#answers" in second_page
 
 
 def test_three_runs_are_ordered_and_compared_with_the_first(runs: list[Run]) -> None:
@@ -110,9 +147,9 @@ def test_exposure_of_comparison_reader_with_open_ratings_is_recorded(runs: list[
 def test_comparison_stays_within_query_limits(
     runs: list[Run], django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    with django_assert_max_num_queries(86):
+    with django_assert_max_num_queries(94):
         page_content(runs[:2])
-    with django_assert_max_num_queries(34):  # from then on it is kept
+    with django_assert_max_num_queries(40):  # from then on it is kept
         page_content(runs[:2])
 
 

@@ -158,7 +158,9 @@ def test_criterion_actions_require_post() -> None:
     world = make_world()
     version = drafted(world.project)
     for action in ("activate", "deactivate", "try"):
-        assert world.client("lead").get(reverse(f"admin:criterion-{action}", args=[version.pk])).status_code == 405
+        response = world.client("lead").get(reverse(f"admin:criterion-{action}", args=[version.pk]), follow=True)
+        assert response.redirect_chain[-1][0] == reverse("admin:evaluation_criterionversion_change", args=[version.pk])
+        assert response.status_code == 200
 
 
 def test_hostile_text_stays_text_on_page_and_in_prompt() -> None:

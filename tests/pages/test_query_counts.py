@@ -40,7 +40,7 @@ def count_queries(world: World, person: str, url: str) -> int:
 
 
 PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
-    "home of a lead": ("lead", lambda w: reverse("home"), 21),
+    "home of a lead": ("lead", lambda w: reverse("home"), 23),
     "runs": ("lead", lambda w: reverse("run-list"), 10),
     "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 15),
     "answers of a run": ("lead", lambda w: reverse("run-answers", args=[w.run.pk]), 25),
@@ -49,7 +49,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "answer": ("lead", lambda w: reverse("answer", args=[w.answer.pk]), 30),
     "queues for a lead": ("lead", lambda w: reverse("queue-list"), 10),
     "queues for a member": ("member", lambda w: reverse("queue-list"), 8),
-    "home of a member": ("member", lambda w: reverse("home"), 12),
+    "home of a member": ("member", lambda w: reverse("home"), 14),
     "queue for a lead": ("lead", lambda w: reverse("queue", args=[w.queue.pk]), 12),
     "people of a queue": ("lead", lambda w: reverse("queue-people", args=[w.queue.pk]), 13),
     "items of a queue": ("lead", lambda w: reverse("queue-items", args=[w.queue.pk]), 11),

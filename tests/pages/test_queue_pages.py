@@ -45,7 +45,7 @@ def test_form_shows_five_fields_and_folds_the_others(world: World) -> None:
     unfolded_markup = re.sub(r"<details.*?</details>", "", form_markup, flags=re.DOTALL)
     unfolds = set(re.findall(r' name="(\w+)"', form_markup)) - set(re.findall(r' name="(\w+)"', unfolded_markup))
     five = {"coverage", "strategy", "size", "reviewers", "reviews_needed"}
-    assert set(re.findall(r' name="(\w+)"', unfolded_markup)) - {"csrfmiddlewaretoken", "run"} == five
+    assert set(re.findall(r' name="(\w+)"', unfolded_markup)) - {"csrfmiddlewaretoken", "run", "seed"} == five
     assert {setting.input_name for setting in CONFIGURABLE_SETTINGS if setting.form} <= five | unfolds
 
 
@@ -279,7 +279,7 @@ def test_preview_names_the_resulting_kind_of_score(world: World) -> None:
     spec = {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": components}
     run = make_scored_run(make_answer_set(world.question_set), profile=make_profile(world.project, spec))
     partial_preview, full_preview = (
-        client.get(reverse("queue-preview"), queue_form(world, run=run.pk, metrics=metrics)).content.decode()
+        client.get(reverse("queue-preview"), queue_form(world, run=run.pk, metrics=metrics, size=6)).content.decode()
         for metrics in (["correctness"], ["correctness", "faithfulness"])
     )
     assert "will be partly corrected" in partial_preview

@@ -13,9 +13,17 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.formats.records import form_names
 from evaluation.judges.shipped import profile_row
-from evaluation.models import Attempt, Preflight, Reply, Run, WorkUnit
+from evaluation.models import Attempt, Endpoint, Preflight, Reply, Run, WorkUnit
 from review.models import Exposure
-from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_units
+from tests.factories import (
+    make_answer_set,
+    make_judge,
+    make_project,
+    make_question_set,
+    make_queue,
+    make_scored_run,
+    make_units,
+)
 from tests.factories import make_user as user_of
 from tests.pages.world import make_world
 from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over, score_all
@@ -159,8 +167,11 @@ def test_repeated_pause_pauses_once(run: Run) -> None:
     assert run.events.filter(verb="paused").count() == 1
 
 
-def test_cost_of_calls_and_cache_savings_are_itemised(run: Run) -> None:
-    judge = run.judges.all()[0]
+def test_cost_of_calls_and_cache_savings_are_itemised() -> None:
+    answers = make_answer_set()
+    endpoint = Endpoint.objects.create(name="e", base_url="http://e")
+    run = make_scored_run(answers, judge=make_judge(answers.project, endpoint=endpoint))
+    judge = run.judges.get()
     units = make_units(run, 3, kind=WorkUnit.Kind.JUDGE)
     WorkUnit.objects.filter(run=run).update(run_judge=judge, state="done")
     call_outcomes = [("ok", "0.50", None), ("cached", "0", "0.30"), ("cached", "0", None)]

@@ -90,12 +90,12 @@ def test_repeated_confirmation_imports_once(client: Client, project: Project) ->
 
 
 def test_file_beyond_size_limit_is_refused(client: Client, project: Project, settings: Any) -> None:
-    settings.CONCORD_UPLOAD_BYTES = 10
+    settings.CONCORD_LARGE_UPLOAD_BYTES = 10
     response = upload(client, project, questions("Why?"))
     assert response.status_code == 400
     page = response.content.decode()
     assert 'class="errors"' in page
-    assert "CONCORD_UPLOAD_BYTES" in page  # who runs the site can raise it
+    assert "CONCORD_LARGE_UPLOAD_BYTES" in page  # who runs the site can raise it
 
 
 def test_uploads_of_other_projects_are_hidden(client: Client, project: Project) -> None:

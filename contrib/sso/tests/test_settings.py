@@ -52,9 +52,9 @@ def test_sso_login_is_absent_without_a_provider(client: Client) -> None:
 def test_invalid_provider_settings_are_named_at_startup(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str
 ) -> None:
-    assert environment.oidc_settings(debug=False) == {}
+    assert environment.oidc_settings(without_tls=False) == {}
     monkeypatch.setattr(environment, "find_spec", lambda _: None)
     for name, value in variables.items():
         monkeypatch.setenv(f"CONCORD_OIDC_{name}", value)
     with pytest.raises(ImproperlyConfigured, match=message):
-        environment.oidc_settings(debug=False)
+        environment.oidc_settings(without_tls=False)

@@ -69,7 +69,7 @@ class Command(BaseCommand):
         on_restart = dispatch.record_restart
         check_cluster: Watchdog | None = None
         if "web" in parts:
-            if not settings.DEBUG:
+            if not settings.WHITENOISE_USE_FINDERS:
                 _collect_static_files()
             web_count = web_processes(settings.CONCORD_WEB_PROCESSES)
             children.append(Child("web server", web_command(options["host"], options["port"], web_count)))
@@ -110,7 +110,7 @@ def _host_name(text: str) -> str:
 
 
 def _collect_static_files() -> None:
-    """Collect static files. Without DEBUG, pages refer to them by content hash."""
+    """Collect static files, to which pages refer by content hash."""
     try:
         call_command("collectstatic", interactive=False, verbosity=0)
     except OSError as error:

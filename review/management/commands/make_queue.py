@@ -2,7 +2,7 @@
 
 import json
 from argparse import ArgumentTypeError
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +13,7 @@ from evaluation.judges.shipped import metric_names
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages import numbers
 from evaluation.specs.flags import add_flags, number
+from review.evidence.answers import new_seed
 from review.management.options import (
     add_queue_options,
     command_errors,
@@ -21,14 +22,15 @@ from review.management.options import (
     read_named_reviewers,
     read_queue_spec,
 )
-from review.models import ReviewQueue
 from review.models.queue_spec import SETTINGS
 from review.queues.creation import make_queue
 from review.queues.criteria import select_criteria
-from review.queues.design import DEFAULT_GUESS, SampleDesign, design_samples, draw_params_by_run, expected_interval
+from review.queues.design import DEFAULT_GUESS, SampleDesign, design_samples, draw_params_by_run, unrated_range
 from review.queues.distribution import pick_answers
+from review.queues.outcome import expected_after_review, scores_after_review, sufficient_size
 from review.queues.planning import PrecisionGoal, ReviewStaff, precision_goals, size_for_goal
-from review.queues.preview import QueuePreview, queue_preview
+from review.queues.preview import queue_preview
+from review.reports.figure import Figure, why_withheld
 
 
 class Command(SiteCommand):
@@ -72,79 +74,84 @@ class Command(SiteCommand):
                 )
                 run_designs = design_samples(runs, metrics, options["size"], options["guess"])
             spec, sharing = read_queue_spec(options), read_named_reviewers(options, people)
+            if spec.seed is None:
+                spec = spec.model_copy(update={"seed": new_seed()})
             params = draw_params_by_run(run_designs, spec, pick_answers(runs, options["answers"], options["questions"]))
-            preview = queue_preview(runs, metrics, spec, reviewers=len(people), params=params)
+            preview = queue_preview(runs, metrics, spec, reviewers=people, params=params)
+            bases = {pk: design.basis for pk, design in run_designs.items()}
+            figures = scores_after_review(bases, metrics, spec, preview.plan)
+            size = None
+            if any(figure.withheld for figure in figures.values()):
+                reviewer_ids = [person.pk for person in people]
+                size = sufficient_size(bases, runs, metrics, spec, preview.plan, params, reviewer_ids)
             queue = None
             if not options["dry_run"]:
                 names = [metric.name for metric in metrics]
                 queue = make_queue(runs, spec, metrics=names, reviewers=people, named_reviewers=sharing, params=params)
         design, share = run_designs[runs[0].pk], spec.share_per_criterion(len(metrics))
         staff = ReviewStaff(len(people), spec.ratings_per_answer, preview.pace)
-        self._print_preview(
-            queue,
-            preview,
-            design,
-            precision_goals(design, staff, options["width"], options["difference"], share),
-            options,
-        )
-
-    def _print_preview(
-        self,
-        queue: ReviewQueue | None,
-        preview: QueuePreview,
-        design: SampleDesign,
-        goal_rows: Sequence[PrecisionGoal],
-        options: dict[str, Any],
-    ) -> None:
-        rotation = preview.rotation
-        share = read_queue_spec(options).share_per_criterion(rotation.criteria if rotation else 1)
-        expected = expected_interval(design, preview.single_sample, share)
-        half_width = expected.half_width if expected else None
+        widening = unrated_range(design.basis, figures[runs[0].pk])
+        goals = precision_goals(design, staff, options["width"], options["difference"], share, widening)
+        expected = expected_after_review(design, figures[runs[0].pk], preview.plan, share) if len(runs) == 1 else None
+        facts = {
+            "queue": queue.pk if queue else None,
+            "name": queue.name if queue else None,
+            "items": preview.items,
+            "frame": preview.frame_size,
+            "strata": preview.strata,
+            "per_reviewer": preview.per_reviewer,
+            "minutes_each": round(preview.seconds_per_reviewer / 60, 1),
+            "expected_half_width": expected.half_width if expected else None,
+            "withheld": {str(pk): figure.withheld for pk, figure in figures.items() if figure.withheld},
+            "sufficient_size": size,
+            "guessed": design.errors.guessed if design.errors else None,
+            "neyman": design.uses_neyman,
+            "criteria": len(metrics),
+            "criteria_each": preview.criteria_per_answer if preview.criteria_per_answer < len(metrics) else None,
+            "goals": [asdict(goal) for goal in goals],
+        }
         if options["format"] == "json":
-            facts = {
-                "queue": queue.pk if queue else None,
-                "name": queue.name if queue else None,
-                "items": preview.items,
-                "frame": preview.frame_size,
-                "strata": preview.strata,
-                "per_reviewer": preview.per_reviewer,
-                "minutes_each": round(preview.seconds_per_reviewer / 60, 1),
-                "expected_half_width": half_width,
-                "guessed": design.errors.guessed if design.errors else None,
-                "neyman": design.uses_neyman,
-                "criteria_each": rotation.per_answer if rotation else None,
-                "fewest_ratings": rotation.fewest_labels if rotation else None,
-                "goals": [asdict(goal_row) for goal_row in goal_rows],
-            }
             self.stdout.write(json.dumps(facts, ensure_ascii=False, allow_nan=False))
             return
-        if queue is not None:
-            self.stdout.write(f"queue {queue.pk}")
-        facts = {"items": preview.items, "frame": preview.frame_size, "strata": preview.strata}
-        self.stdout.write(_("%(items)d of %(frame)d answers from %(strata)d strata") % facts)
-        work = {"each": preview.per_reviewer, "time": numbers.format_duration(preview.seconds_per_reviewer)}
-        self.stdout.write(_("%(each)d ratings for each reviewer, about %(time)s") % work)
-        if rotation:
-            text = _("%(each)d of %(criteria)d criteria for each answer, in turn; at least %(labels)d ratings by each")
-            self.stdout.write(
-                text % {"each": rotation.per_answer, "criteria": rotation.criteria, "labels": rotation.fewest_labels}
-            )
-        if half_width == 0:
-            self.stdout.write(_("every answer would be rated: the corrected score is exact for this run"))
-        elif half_width is not None:
-            self.stdout.write(
-                _("expected interval of the corrected score: %(width).3f either way") % {"width": half_width}
-            )
-        for goal_row in goal_rows:
-            goal = {"items": goal_row.items, "time": numbers.format_duration(goal_row.minutes_each * 60)}
-            goal |= {"width": goal_row.half_width, "difference": goal_row.difference}
-            # Without sampling nothing is estimated.
-            text = _("  %(items)d answers, %(time)s each: exact for this run")
-            if goal_row.half_width:
-                text = _(
-                    "  %(items)d answers, %(time)s each: %(width).3f either way, finds a difference of %(difference).3f"
-                )
-            self.stdout.write(text % goal)
+        for line in [*_effort_lines(facts), *_outcome_lines(facts, figures), *map(_goal_line, goals)]:
+            self.stdout.write(line)
+
+
+def _effort_lines(facts: Mapping[str, Any]) -> Iterator[str]:
+    if facts["queue"] is not None:
+        yield f"queue {facts['queue']}"
+    yield _("%(items)d of %(frame)d answers from %(strata)d strata") % facts
+    time = numbers.format_duration(facts["minutes_each"] * 60)
+    yield _("%(each)d ratings for each reviewer, about %(time)s") % {"each": facts["per_reviewer"], "time": time}
+    if facts["criteria_each"]:
+        yield _("%(criteria_each)d of %(criteria)d criteria for each answer, in turn") % facts
+
+
+def _outcome_lines(facts: Mapping[str, Any], figures: Mapping[int, Figure]) -> Iterator[str]:
+    for pk, figure in figures.items():
+        if figure.withheld:
+            text = _("run %(run)d: no corrected overall score from these. %(why)s")
+            yield text % {"run": pk, "why": why_withheld(figure)}
+        elif parts := figure.partly_corrected:
+            text = _("run %(run)d: partly corrected, because nobody rates %(parts)s")
+            yield text % {"run": pk, "parts": ", ".join(parts)}
+    if facts["sufficient_size"] is not None:
+        yield _("%(sufficient_size)d answers are enough for a corrected overall score") % facts
+    if facts["expected_half_width"] == 0:
+        yield _("every answer would be rated: the corrected score is exact for this run")
+    elif facts["expected_half_width"] is not None:
+        yield _("expected interval of the corrected score: %(expected_half_width).3f either way") % facts
+
+
+def _goal_line(goal: PrecisionGoal) -> str:
+    # Without sampling nothing is estimated.
+    text = _("  %(items)d answers, %(time)s each: exact for this run")
+    if goal.half_width and goal.difference is None:
+        text = _("  %(items)d answers, %(time)s each: %(width).3f either way")
+    elif goal.half_width:
+        text = _("  %(items)d answers, %(time)s each: %(width).3f either way, finds a difference of %(difference).3f")
+    time = numbers.format_duration(goal.minutes_each * 60)
+    return text % {"items": goal.items, "time": time, "width": goal.half_width, "difference": goal.difference}
 
 
 def _required_size(design: SampleDesign, options: dict[str, Any], share: float) -> int:

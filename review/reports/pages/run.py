@@ -22,6 +22,7 @@ from evaluation.models import Endpoint, Run, System
 from evaluation.runs.progress import CallStatus, Progress, Spending
 from review.evidence.answers import RunAnswer
 from review.queues.planning import ReviewPlan, guess_note, plan_json
+from review.queues.progress import UnratedAnswers
 from review.reports.cards import ReportCards, report_cards
 from review.reports.entries import Entry, Output
 from review.reports.exports import REPORT_EXPORTS
@@ -165,7 +166,8 @@ EXPORT_PURPOSES = {
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """Content of ``review/reports/run.html``. ``advice`` states how to resume a paused run."""
+    """Content of ``review/reports/run.html``. ``advice`` states how to resume a paused run, ``unrated`` the open queues
+    that hold answers of the next review."""
 
     cards: ReportCards
     chip: StateChip
@@ -178,6 +180,7 @@ class RunPage:
     worst: Sequence[tuple[RunAnswer, Sequence[str]]]
     formats: tuple[tuple[str, str], ...]
     forms: tuple[str, ...]
+    unrated: Sequence[UnratedAnswers]
 
     @property
     def report(self) -> Report:
@@ -206,9 +209,14 @@ def run_actions(state: str, roles: Collection[str], *, failed_units: bool) -> Ru
 
 
 def run_page(
-    report: Report, actions: RunActions, progress: ProgressPage | None, plan: ReviewPlan | None = None
+    report: Report,
+    actions: RunActions,
+    progress: ProgressPage | None,
+    plan: ReviewPlan | None = None,
+    unrated: Sequence[UnratedAnswers] = (),
 ) -> RunPage:
-    """Build the page. ``progress`` is shown until the run has ended, ``plan`` is the next review."""
+    """Build the page. ``progress`` is shown until the run has ended, ``plan`` is the next review, ``unrated`` its
+    answers in open queues."""
     report = replace(report, next_review=plan_json(plan))
     primary = [judge for judge in report.provenance.judges if judge.primary]
     return RunPage(
@@ -225,4 +233,5 @@ def run_page(
         worst=worst_answer_facts(report),
         formats=tuple((name, str(EXPORT_PURPOSES[name])) for name in REPORT_EXPORTS.names),
         forms=form_names(),
+        unrated=unrated,
     )

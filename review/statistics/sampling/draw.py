@@ -120,8 +120,7 @@ def draw(
     it.
 
     :raises DomainError: ``empty_frame``, ``draw_too_small``, ``no_spread``, ``no_fail_threshold``,
-    ``fails_exceed_size``
-        or ``unknown_keys``.
+    ``fails_exceed_size``, ``nothing_rated_once`` or ``unknown_keys``.
     :raises ValueError: for duplicate keys or a size below 1."""
     strategy = Strategy(strategy)
     params = params or DrawParams()
@@ -133,8 +132,8 @@ def draw(
         raise DomainError("empty_frame")
     if not (params.certain | params.keys) <= set(keys):
         raise DomainError("unknown_keys", keys=sorted((params.certain | params.keys) - set(keys)))
-    # Hand-picked answers are the whole draw.
-    seen_before = params.certain if strategy != Strategy.HAND_PICKED else frozenset()
+    # The selected answers are the whole draw.
+    seen_before = params.certain if strategy.has_probabilities else frozenset()
     certain = [DrawnAnswer(key, CERTAIN, 1.0, sampled=True) for key in keys if key in seen_before]
     remaining = [member for member in frame if member.key not in seen_before]
     drawn = _STRATEGIES[strategy](remaining, size, np.random.default_rng(seed), params) if remaining else []
@@ -201,6 +200,15 @@ def _draw_hand_picked(frame: list[Member], size: int, random: Random, params: Dr
     return [DrawnAnswer(member.key, ALL, None, member.key in params.keys) for member in frame]
 
 
+def _draw_second_opinion(frame: list[Member], size: int, random: Random, params: DrawParams) -> list[DrawnAnswer]:
+    _check_size(size)
+    keys = sorted(params.keys)
+    if not keys:
+        raise DomainError("nothing_rated_once")
+    sampled_keys = {keys[position] for position in random.permutation(len(keys))[:size].tolist()}
+    return [DrawnAnswer(member.key, ALL, None, member.key in sampled_keys) for member in frame]
+
+
 def _draw_by_strata(strata: Mapping[int, str], counts: Mapping[str, int], random: Random) -> list[DrawnAnswer]:
     """Simple random sampling without replacement within each stratum, with probability n_h / N_h."""
     drawn: list[DrawnAnswer] = []
@@ -224,6 +232,7 @@ _STRATEGIES: dict[Strategy, Callable[[list[Member], int, Random, DrawParams], li
     Strategy.FAILS_PLUS_SHARE: _draw_fails_plus_share,
     Strategy.UNCERTAINTY: _draw_uncertainty,
     Strategy.HAND_PICKED: _draw_hand_picked,
+    Strategy.SECOND_OPINION: _draw_second_opinion,
 }
 
 

@@ -32,18 +32,18 @@ def test_server_command_has_the_number_of_workers() -> None:
 
 
 @pytest.mark.django_db
-def test_serve_collects_static_files_without_debug(
+def test_serve_collects_static_files_unless_it_serves_them_from_their_folders(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def raise_on_start(name: str, command: list[str]) -> None:
         raise RuntimeError(name)
 
     monkeypatch.setattr("evaluation.management.commands.serve.Child", raise_on_start)
-    settings.STATIC_ROOT, settings.DEBUG = tmp_path / "static", True
+    settings.STATIC_ROOT, settings.WHITENOISE_USE_FINDERS = tmp_path / "static", True
     with pytest.raises(RuntimeError, match="web server"):
         call_command("serve", port=free_port())
     assert not settings.STATIC_ROOT.exists()
-    settings.DEBUG = False
+    settings.WHITENOISE_USE_FINDERS = False
     with pytest.raises(RuntimeError, match="web server"):
         call_command("serve", port=free_port())
     assert list(settings.STATIC_ROOT.glob("review*.css"))

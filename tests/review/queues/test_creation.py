@@ -11,7 +11,7 @@ from evaluation.core.errors import DomainError, UnknownName
 from evaluation.models import AnswerSet, AuditEvent, MetricDefinition
 from review.evidence.answers import ring_offset, shuffle_keys, spaced_order
 from review.models import ReviewItem, ReviewQueue
-from review.queues.creation import split_size
+from review.queues.sampling import split_size
 from tests.factories import (
     make_answer_set,
     make_draft_run,

@@ -11,7 +11,7 @@ from evaluation.worker.lifecycle import RunConfig
 from review.evidence.rating_input import RatingInput
 from review.models import Draw, FrameMember, ReviewItem, ReviewQueue
 from review.queues.creation import close_queue
-from review.queues.draws import answers_to_review, draw_strata, make_draw, sampling_frame, steering_metrics
+from review.queues.draws import draw_strata, make_draw, sampling_frame, steering_metrics
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from review.statistics.sampling.member import DrawParams
@@ -49,8 +49,8 @@ def test_every_frame_member_is_stored_with_stratum_and_probability() -> None:
 def test_the_same_seed_draws_the_same_answers() -> None:
     run = run_of(12, [1, 3, 5])
     draw, repeated_draw = make_draw(run, "uniform", 5, seed=3), make_draw(run, "uniform", 5, seed=3)
-    assert answers_to_review(draw) == answers_to_review(repeated_draw)
-    assert answers_to_review(draw) != answers_to_review(make_draw(run, "uniform", 5, seed=4))
+    assert sampled_answers(draw) == sampled_answers(repeated_draw)
+    assert sampled_answers(draw) != sampled_answers(make_draw(run, "uniform", 5, seed=4))
 
 
 def test_failed_answers_are_excluded_and_unjudged_answers_form_a_stratum() -> None:
@@ -137,7 +137,7 @@ def test_hand_picked_answers_have_no_probability() -> None:
     answer_id = run.answer_set.answers.order_by("pk").values_list("pk", flat=True)[1]
     draw = make_draw(run, "hand_picked", 0, seed=1, params=DrawParams(keys=frozenset({answer_id})))
     assert set(draw.frame.values_list("probability", flat=True)) == {None}
-    assert answers_to_review(draw) == [answer_id]
+    assert sampled_answers(draw) == {answer_id}
 
 
 @pytest.mark.parametrize("size", [0, -3])
@@ -151,6 +151,10 @@ def test_a_frame_member_never_changes() -> None:
     make_draw(run_of(4, [3]), "all", 1, seed=1)
     with pytest.raises(DatabaseError), transaction.atomic():
         FrameMember.objects.update(probability=0.5)
+
+
+def sampled_answers(draw: Draw) -> set[int]:
+    return set(draw.frame.filter(sampled=True).values_list("answer_id", flat=True))
 
 
 def queue_on(run: Run, size: int, seed: int) -> ReviewQueue:
@@ -177,7 +181,7 @@ def test_second_draw_before_any_rating_is_independent() -> None:
 def test_draw_after_ratings_takes_earlier_answers_as_certain() -> None:
     run = run_of(10, [3])
     first = queue_on(run, 4, seed=1)
-    earlier_answers = set(answers_to_review(first.draws.get()))
+    earlier_answers = sampled_answers(first.draws.get())
     rate_next(first)
     second = queue_on(run, 3, seed=2)
     draw = second.draws.get()

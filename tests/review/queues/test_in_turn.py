@@ -152,15 +152,12 @@ def test_rated_answers_are_certain_for_their_own_criterion_only(run: Run) -> Non
         assert set(remainder.filter(sampled=True).values_list("answer", flat=True)) == new_answers
 
 
-def test_preview_shows_criteria_per_answer_and_answers_needed(run: Run) -> None:
-    spec = QueueSpec(size=20)
+def test_preview_shows_criteria_per_answer_and_time(run: Run) -> None:
+    spec, reviewers = QueueSpec(size=20), [make_user("reviewer", run.project)]
     metrics = select_criteria([run], spec)
-    preview = queue_preview([run], metrics, spec, reviewers=1)
-    assert preview.rotation is not None
-    assert (preview.rotation.per_answer, preview.rotation.criteria, spec.share_per_criterion(4)) == (3, 4, 0.75)
-    assert preview.rotation.fewest_labels == 15  # 20 x 3 / 4
-    assert preview.rotation.answers_needed(20) == 27  # 20 / (3 / 4), rounded up
+    preview = queue_preview([run], metrics, spec, reviewers=reviewers)
+    assert (preview.criteria_per_answer, spec.share_per_criterion(4)) == (3, 0.75)
     assert preview.pace == 30 + 25 * 3  # the guess for three criteria, not for four
-    assert queue_preview([run], metrics, QueueSpec(size=40), reviewers=1).rotation.answers_needed(40) == 40  # type: ignore[union-attr]
     fewest_spec = QueueSpec(size=20, coverage=Coverage.FEWEST)
-    assert queue_preview([run], select_criteria([run], fewest_spec), fewest_spec, reviewers=1).rotation is None
+    fewest = queue_preview([run], select_criteria([run], fewest_spec), fewest_spec, reviewers=reviewers)
+    assert fewest.criteria_per_answer == 3

@@ -18,6 +18,7 @@ from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.models import ReviewQueue
 from review.models.queue_spec import QueueSpec
+from review.queues.creation import close_queue, make_queue
 from review.queues.design import design_sample, expected_interval, judge_errors
 from review.queues.planning import ReviewPlan, ReviewStaff, guess_note, next_review, plan_sentence, precision_goals
 from review.queues.preview import queue_preview
@@ -99,13 +100,17 @@ def test_no_review_is_proposed_without_overall_score_or_before_the_end(run: Run)
     [
         (
             ReviewPlan(60, 50, 0.0463, None, False, True),
-            "Review 60 answers, about 50 min, for an interval of about 0.05",
+            "Review 60 answers (about 50 min) for a margin of ±0.05.",
         ),
-        (ReviewPlan(30, 25, 0.029, 0.05, False, True), "Review 30 more answers, about 25 min, to narrow the interval"),
+        (
+            ReviewPlan(30, 25, 0.029, 0.05, False, True),
+            "Review 30 more answers (about 25 min) to narrow the margin from ±0.05 to ±0.03.",
+        ),
         (
             ReviewPlan(9, 8, 0.0, 0.05, False, True),
-            "Review the 9 answers that are left, about 8 min, and the score is exact",
+            "Review the 9 answers that are left (about 8 min). The score is then exact for this run.",
         ),
+        (ReviewPlan(1, 0.02, None, None, False, True, True), "1 sampled answer is still unrated (about 60 s)."),
         (None, ""),
     ],
 )
@@ -123,11 +128,12 @@ def test_earlier_ratings_allocate_a_stratified_draw(rated_run: Run) -> None:
         [rated_run],
         [metric("correctness")],
         QueueSpec(size=20),
-        reviewers=1,
+        reviewers=[make_user(Role.REVIEWER, rated_run.project)],
         params=planned.params,
     )
+    (sample,) = [run_sample.sample for run_sample in preview.plan.samples.values()]
     sampled_by_stratum: dict[str, int] = {}
-    for row in preview.single_sample:
+    for row in sample:
         sampled_by_stratum[row.stratum] = sampled_by_stratum.get(row.stratum, 0) + row.sampled
     assert sampled_by_stratum.pop("certain") == 100
     assert len(sampled_by_stratum) == 2
@@ -135,7 +141,7 @@ def test_earlier_ratings_allocate_a_stratified_draw(rated_run: Run) -> None:
     assert low_count > high_count >= 2
     assert low_count + high_count == 20
     assert preview.items == 20
-    expected = expected_interval(planned, preview.single_sample)
+    expected = expected_interval(planned, sample)
     assert expected is not None
     # the 100 drawn earlier are certain; of the other 100: (50/200)^2 x .64 x .0505^2 / 18 for the 3s and
     # (50/200)^2 x .96 x .004^2 / 2 for the 5s are 6.149e-6; t(20 - 2 - 1) x .0024797 = 2.1098 x .0024797
@@ -147,12 +153,12 @@ def test_run_page_shows_the_next_review(run: Run) -> None:
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
     text = client.get(reverse("run", args=[run.pk])).content.decode()
-    assert "Review 23 answers, about 40 min, for an interval of about 0.05 either way for this run." in text
+    assert "Review 23 answers (about 40 min) for a margin of ±0.05." in text
     assert "A first guess, as nobody has rated yet: it assumes the judge to be off by a quarter of the scale." in text
 
 
 def test_commands_and_rest_return_the_next_review(run: Run) -> None:
-    sentence = "Review 23 answers, about 40 min, for an interval of about 0.05 either way for this run."
+    sentence = "Review 23 answers (about 40 min) for a margin of ±0.05."
     plan = Caller(make_user(Role.VIEWER, run.project)).get(f"runs/{run.pk}/correction/").json()["next_review"]
     assert (plan["items"], plan["guessed"], plan["now"], plan["sentence"]) == (23, True, None, sentence)
     for command in ("results", "corrected_scores"):
@@ -199,8 +205,8 @@ def test_queue_preview_shows_the_expected_interval(run: Run) -> None:
         "reveal_percent": 10,
     }
     text = client.get(reverse("queue-preview"), form_data).content.decode()
-    # a guess for one part: .8 x .25 x .25 = .05; t(37) x .05 x sqrt(.8 / 40) = .0143, rounded up
-    assert "±0.02" in text
+    # a guess for one part: .8 x .25 x .25 = .05; t(37) x .05 x sqrt(.8 / 40) = .0143; .14 for the two unrated ones
+    assert "±0.16" in text
     assert "How the answers are shared among strata" in text
 
 
@@ -244,8 +250,11 @@ def test_preview_shows_precision_goals_and_takes_a_guess(run: Run) -> None:
     }
     text = compact(client.get(reverse("queue-preview"), form_data).content.decode())
     assert "How many answers an interval takes" in text
-    assert '±0.04 <span class="chip">asked for</span></th><td class="n">24</td>' in text
-    assert "Fill in the form" in client.get(reverse("queue-preview"), form_data | {"width": "0"}).content.decode()
+    # Nobody would rate faithfulness and completeness, .8 x .35 = .28 of the score: .14 either way more
+    assert '±0.18 <span class="chip">asked for</span></th><td class="n"><button class="link" type="button" ' in text
+    assert 'data-set="size" value="24"' in text
+    page = client.get(reverse("queue-preview"), form_data | {"width": "0"}).content.decode()
+    assert "Interval wanted, either way: Ensure this value is greater than or equal to 0.001." in page
 
 
 def test_second_queue_draws_from_the_unrated_answers() -> None:
@@ -268,7 +277,42 @@ def test_drawn_answers_are_reviewed_first(run: Run) -> None:
     assert plan is not None
     assert (plan.items, plan.waiting, plan.guessed) == (70, True, False)
     with override("en"):
-        assert plan_sentence(plan).startswith("Review the 70 answers that are drawn already, about")
+        assert plan_sentence(plan).startswith("70 sampled answers are still unrated (about")
+
+
+def test_next_step_links_to_the_form_or_to_the_queue_that_has_the_answers(run: Run) -> None:
+    client = Client(headers={"accept-language": "en"})
+    client.force_login(make_user(Role.LEAD, run.project))
+    text = compact(client.get(reverse("run", args=[run.pk])).content.decode())
+    form_address = f"{reverse('queue-new')}?run={run.pk}&amp;size=23"
+    assert f'<a href="{form_address}">Review 23 answers' in text
+    assert 'name="size" value="23"' in client.get(form_address.replace("&amp;", "&")).content.decode()
+    reviewers = [make_user(Role.REVIEWER, run.project, first_name=name) for name in ("Lee", "Maya")]
+    queue = make_queue(run, QueueSpec(size=23, name="Spring review", seed=3), reviewers=reviewers)
+    text = compact(client.get(reverse("run", args=[run.pk])).content.decode())
+    assert "23 sampled answers are still unrated" in text
+    assert f'<a href="{reverse("queue", args=[queue.pk])}">Spring review</a>: 23 answers, for Lee, Maya.' in text
+    assert form_address.partition("&")[0] not in text.partition("next-step")[2].partition("</p>")[0]
+    close_queue(queue, by=None)
+    text = compact(client.get(reverse("run", args=[run.pk])).content.decode())
+    assert f'<a href="{reverse("queue-new")}?run={run.pk}">23 sampled answers are still unrated' in text
+
+
+def test_margin_counts_on_answers_that_wait_in_another_queue(run: Run) -> None:
+    client, reviewer = Client(headers={"accept-language": "en"}), make_user(Role.REVIEWER, run.project)
+    client.force_login(make_user(Role.LEAD, run.project))
+    queue = make_queue(run, QueueSpec(size=40, seed=3), reviewers=[reviewer])
+    for answer in [item.answer for item in queue.items.select_related("answer")[:30]]:
+        assignment = assignment_of(queue, answer, reviewer, run)
+        for position, name in enumerate(("correctness", "faithfulness", "completeness")):
+            rate(assignment, metric(name), [5, 3, 4][(answer.pk + position) % 3])
+    form_data = {
+        "run": run.pk, "coverage": "corrected_overall", "strategy": "stratified", "size": 20,
+        "reviewers": [reviewer.pk], "reviews_needed": 1, "mode": "blind", "reveal": "never", "reveal_threshold": 2,
+        "adjudicate_from": 2, "overlap_percent": 100, "repeat_percent": 0, "distribution": "pool", "reveal_percent": 10,
+    }  # fmt: skip
+    text = client.get(reverse("queue-preview"), form_data).content.decode()
+    assert "Together with 10 answers that wait in open queues." in text
 
 
 def run_make_queue(*arguments: str) -> str:
@@ -291,7 +335,7 @@ def test_command_creates_a_queue_for_all_reviewers_of_the_project(run: Run) -> N
 def test_command_calls_a_full_review_exact() -> None:
     run = fill(run_over(answers_to(["a"] * 12)), [5, 5, 3, 3] * 3)
     make_user(Role.REVIEWER, run.project)
-    text = run_make_queue(str(run.pk), "--size", "12", "--metrics", "correctness", "--dry-run")
+    text = run_make_queue(str(run.pk), "--size", "12", "--dry-run")
     assert "  12 answers, " in text
     assert "each: exact for this run" in text
     assert "a difference of 0.000" not in text
@@ -314,9 +358,10 @@ def test_command_draws_as_many_answers_as_an_interval_needs(run: Run) -> None:
         run_make_queue(*f"{run.pk} --metrics correctness --width 0.04 --guess 0.5 --dry-run --format json".split())
     )
     assert report["items"] == 24
-    assert 0.03 < report["expected_half_width"] <= 0.04
+    # Nobody would rate faithfulness and completeness, .8 x .35 = .28 of the score: .14 either way more
+    assert 0.17 < report["expected_half_width"] <= 0.18
     assert [goal["items"] for goal in report["goals"] if goal["asked"]] == [24]
-    text = run_make_queue(*f"{run.pk} --metrics correctness --difference 0.05 --guess 0.5 --dry-run".split())
+    text = run_make_queue(*f"{run.pk} --difference 0.05 --guess 0.25 --dry-run".split())
     assert "finds a difference of 0.050" in text or "finds a difference of 0.049" in text
 
 

@@ -40,8 +40,9 @@ def run_of(count: int, values: Sequence[float | None] = (3,), **fields: Any) -> 
 
 
 def preview_of(runs: Sequence[Run], metrics: Sequence[str] = ("correctness",), **options: Any) -> QueuePreview:
-    spec, preview_args = queue_spec({"strategy": "uniform", "size": 4, "reviewers": 1} | options)
-    return queue_preview(runs, list(definitions(metrics).values()), spec, **preview_args)
+    spec, preview_args = queue_spec({"strategy": "uniform", "size": 4} | options)
+    reviewers = [make_user("reviewer", runs[0].project) for _ in range(preview_args.pop("reviewers", 1))]
+    return queue_preview(runs, list(definitions(metrics).values()), spec, reviewers=reviewers, **preview_args)
 
 
 def create_queue(runs: Sequence[Run], metrics: Sequence[str] = ("correctness",), **options: Any) -> ReviewQueue:
@@ -100,11 +101,13 @@ def test_strata_are_previewed_by_the_judged_metrics() -> None:
     assert create_queue([run], ["correctness", "keyword_hit"], **options).items.count() == 6
 
 
-def test_overlapping_runs_preview_the_expected_number() -> None:
+def test_overlapping_runs_preview_the_answers_of_both_draws() -> None:
     run = run_of(10)
     second_run = make_scored_run(run.answer_set, values=[4])
-    # 4 of 10 by each run's own draw: 10 x (1 - .6 x .6) = 6.4
-    assert preview_of([run, second_run], size=8).items == 6
+    preview = preview_of([run, second_run], size=8, seed=3)
+    queue = create_queue([run, second_run], size=8, seed=3)
+    assert set(queue.items.values_list("answer", flat=True)) == preview.plan.items.keys()
+    assert 4 <= preview.items <= 8
 
 
 def test_workload_counts_double_reviews_and_repeats() -> None:

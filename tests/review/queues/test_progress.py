@@ -33,19 +33,26 @@ def rate_next(queue: ReviewQueue, user: User, milliseconds: int | None, key: str
     return assignment.pk
 
 
-@pytest.mark.parametrize("looks", [[], [None], [4_000], [4_000, 9_000], [9_000, 1_000, 5_000], [2_000, None, 1_000]])
-def test_median_uses_measured_items_only(looks: list[int | None]) -> None:
+@pytest.mark.parametrize(
+    "looks",
+    [
+        *([], [None], [4_000], [4_000] * 9, [*[4_000] * 5, None, *[9_000] * 4]),
+        *([*[4_000] * 5, *[9_000] * 5], [*[9_000] * 3, *[1_000] * 4, None, *[5_000] * 4]),
+    ],
+)
+def test_median_needs_ten_measured_items(looks: list[int | None]) -> None:
     me, colleague = make_user(), make_user()
-    queue, second_queue = queue_for(me, colleague), queue_for(me, colleague)
+    queue, second_queue = queue_for(me, colleague, items=12), queue_for(me, colleague)
     for milliseconds in looks:
         rate_next(queue, me, milliseconds)
     rate_next(queue, colleague, 77_000)
     rate_next(second_queue, me, 55_000)
     own = own_progress_by_queue([queue, second_queue], me)
     measured_seconds = [duration / 1000 for duration in looks if duration is not None]
-    assert own[queue.pk].median_seconds == (statistics.median(measured_seconds) if measured_seconds else None)
-    assert (own[queue.pk].rated, own[queue.pk].items) == (len(looks), 8)
-    assert (own[second_queue.pk].median_seconds, own[second_queue.pk].rated) == (55.0, 1)
+    median = statistics.median(measured_seconds) if len(measured_seconds) >= 10 else None
+    assert own[queue.pk].median_seconds == median
+    assert (own[queue.pk].rated, own[queue.pk].items) == (len(looks), 12)
+    assert (own[second_queue.pk].median_seconds, own[second_queue.pk].rated) == (None, 1)
 
 
 def test_median_uses_the_last_thirty_items() -> None:
@@ -59,13 +66,15 @@ def test_median_uses_the_last_thirty_items() -> None:
 
 def test_rerated_item_counts_once_with_its_longest_time() -> None:
     me, colleague = make_user(), make_user()
-    queue = queue_for(me, colleague)
+    queue = queue_for(me, colleague, items=12)
     assignment_id = rate_next(queue, me, 9_000)
     undo(queue.items.get(assignments=assignment_id).assignments.get(pk=assignment_id), by=me)
     assert rate_next(queue, me, 3_000, key="again") == assignment_id
-    rate_next(queue, me, 1_000)
+    for milliseconds in [*[1_000] * 4, *[10_000] * 5]:
+        rate_next(queue, me, milliseconds)
     own = own_progress(queue, me)
-    assert (own.rated, own.median_seconds) == (2, 5.0)
+    # the longer of its two times, nine seconds, lies in the middle with ten: (9 + 10) / 2
+    assert (own.rated, own.median_seconds) == (10, 9.5)
 
 
 def test_passed_items_are_counted_by_kind_and_the_last_step_can_be_undone() -> None:

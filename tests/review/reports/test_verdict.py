@@ -96,7 +96,7 @@ def test_no_ratings() -> None:
     assert verdict_sentences(judged_run()) == (
         "Not known yet whether the judge can be trusted: no expert has rated an answer.",
         "No score to report yet: 0.76 is the judge's score alone.",
-        "Review 20 answers, about 35 min, for an interval of about 0.05 either way for this run.",
+        "Review 20 answers (about 35 min) for a margin of ±0.05.",
     )
 
 
@@ -105,7 +105,7 @@ def test_few_ratings() -> None:
         "Cannot tell yet whether to trust the judge for Correctness, Faithfulness, Completeness: about 8 more ratings "
         "needed (12 so far).",
         "No score to report yet: 0.76 still relies on the judge for unrated answers.",
-        "Review the 48 answers that are left, about 84 min, and the score is exact for this run. "
+        "Review the 48 answers that are left (about 84 min). The score is then exact for this run. "
         "About 8 of them should tell whether the judge can be trusted.",
     )
 
