@@ -108,7 +108,7 @@ def outcome(figure: Figure) -> tuple[object, ...]:
     return figure.withheld, figure.extra.get("missing"), dict(figure.partly_corrected)
 
 
-@settings(max_examples=max_examples(100))
+@settings(max_examples=max_examples(50))
 @given(
     count=st.sampled_from([12, 25, 45]),
     parts=st.sampled_from([1, 3, 4]),
