@@ -5,7 +5,7 @@ Correction estimates blind expert ratings of all answers (``docs/correction.md``
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
@@ -138,10 +138,13 @@ def _census(
     return places
 
 
-def _given_share(profile: ProfileSpec, given: Sequence[bool]) -> float:
+def _given_share(profile: ProfileSpec, given: Iterable[bool]) -> float:
     """Share of the answers that the system gave, if the profile counts the others as 0; else 1, since they are left
     out."""
-    return sum(given) / len(given) if profile.on_failure is FailureRule.ZERO and given else 1.0
+    if profile.on_failure is not FailureRule.ZERO:
+        return 1.0
+    flags = list(given)
+    return sum(flags) / len(flags) if flags else 0.0
 
 
 # Subtrahend and divisor.
@@ -250,13 +253,13 @@ class Correction:
         if (metric := self._metric_named(name)) is None:
             return None
         scored = self.evidence.scored.get(metric.pk, {})
-        given = [
+        given = (
             not answer.failed
             for key, answer in self.evidence.answers.items()
             if category in {None, answer.category}
             and (judged := scored.get(key))
             and judged.status is not Status.NOT_APPLICABLE
-        ]
+        )
         if not (share := _given_share(profile, given)):
             return None
         zero, width = _unit_scale(profile, metric)
