@@ -81,9 +81,13 @@ def calibration_list(request: HttpRequest) -> HttpResponse:
     return render(request, "review/calibration/calibration.html", context)
 
 
+def _language(gold_set: GoldSet) -> str:
+    return getattr(gold_set, "language", None) or ""
+
+
 def _reading_order(gold_set: GoldSet) -> tuple[bool, int]:
     """Gold sets in the reader's language first, then the newest."""
-    return gold_set.language != get_language(), -gold_set.pk
+    return _language(gold_set) != get_language(), -gold_set.pk
 
 
 def _rated_runs(request: HttpRequest, project_id: int = 0) -> list[Run]:
@@ -116,7 +120,7 @@ def calibration_freeze(request: HttpRequest) -> HttpResponse:
 @signed_in_post
 def calibration_grow(request: HttpRequest, pk: int) -> HttpResponse:
     """Create the next version of a gold set with the labels of a run's answers."""
-    gold_set = access.fetch(GOLD_SETS, request.user, Action.MANAGE_REVIEW, pk, path="project_id")
+    gold_set: GoldSet = access.fetch(GOLD_SETS, request.user, Action.MANAGE_REVIEW, pk, path="project_id")
     run = _fetch_run(request)
     if run.project_id != gold_set.project_id:
         raise Http404
@@ -166,7 +170,7 @@ def _rubric_judges(gold_set: GoldSet) -> list[JudgeVersion]:
     """Return the newest version of each judge that reads rubrics, those in the language of the questions first."""
     rows = JudgeVersion.objects.filter(project=gold_set.project_id).exclude(endpoint=None)
     newest = {judge.name: judge for judge in rows.select_related("endpoint", "project").order_by("version")}
-    return sorted(newest.values(), key=lambda judge: (judge.language != gold_set.language, judge.name))
+    return sorted(newest.values(), key=lambda judge: (judge.language != _language(gold_set), judge.name))
 
 
 def _load_workbench(

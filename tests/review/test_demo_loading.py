@@ -10,7 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.judges.shipped import BASELINE, default_judge
-from evaluation.models import JudgeVersion, Run, User
+from evaluation.models import JudgeVersion, RubricVersion, Run, User
+from evaluation.runs.execution import drain
 from review.calibration.overview import overview
 from review.calibration.workbench import load_workbench
 from review.management.demo.calibration import load_calibration
@@ -81,7 +82,7 @@ def test_lists_begin_with_the_language_of_the_reader(language: str, first: str) 
         assert names[0] == first, page
     for gold_set in GoldSet.objects.all():
         content = client.get(reverse("calibration", args=[gold_set.pk])).content.decode()
-        assert f"toy-judge-{gold_set.name[-2:]}" in content.partition("</select>")[0].partition("selected")[2]
+        assert re.search(rf"selected>\s*toy-judge-{gold_set.name[-2:]}@1<", content)
 
 
 def test_demo_has_an_administrator() -> None:
@@ -89,3 +90,21 @@ def test_demo_has_an_administrator() -> None:
     client = Client()
     client.force_login(User.objects.get(username="admin"))
     assert client.get(reverse("admin:index")).status_code == 200
+
+
+def test_page_names_the_command_that_starts_the_toy_judge(settings: Any) -> None:
+    settings.CONCORD_DISPATCHER = "local"
+    settings.CONCORD_JUDGE_ORIGINS = []
+    project = demo_project()
+    create_demo_users(project)
+    lead = User.objects.get(username="lead")
+    page = reverse("calibration", args=[load_calibration(project, lead, "en").pk])
+    client = Client()
+    client.force_login(lead)
+    action = re.search(r'action="([^"]*/run/)"', client.get(page).content.decode())
+    assert action is not None
+    judge = JudgeVersion.objects.get(endpoint__isnull=False)
+    draft = RubricVersion.objects.get(project=project)
+    client.post(action[1], {"judge": judge.pk, "family": draft.family, "rubric": draft.pk})
+    drain(Run.objects.latest("pk").pk, seconds=60)
+    assert "(toy judge (started by make demo))" in client.get(page).content.decode()

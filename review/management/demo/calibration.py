@@ -5,7 +5,7 @@ three questions each, answered by a system with known faults. Nothing is judged 
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -19,7 +19,8 @@ from evaluation.models import Endpoint, Project, User
 from evaluation.runs.answer_files import import_answer_file
 from review.calibration.versions import freeze
 from review.models import GoldSet
-from review.ratings.import_files import FileSampling, import_ratings
+from review.ratings.import_files import import_ratings
+from review.ratings.importing import FileSampling
 
 # An example of the checkout; an installed package has none, and its demo has no toy judge.
 TOY_JUDGE = settings.BASE_DIR / "examples" / "toy_judge.py"
@@ -196,5 +197,5 @@ def load_calibration(project: Project, by: User, language: str) -> GoldSet:
     return freeze(run, name, by=by, seed=SEED)
 
 
-def _json_lines(rows: list[dict[str, object]]) -> bytes:
+def _json_lines(rows: Iterable[Mapping[str, object]]) -> bytes:
     return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode()
