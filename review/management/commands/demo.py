@@ -16,7 +16,7 @@ from evaluation.messages.explanations import explain_refusal
 from evaluation.models import User
 from evaluation.specs.flags import whole_number
 from evaluation.worker.serving import Child, is_port_in_use
-from review.management.demo.calibration import TOY_JUDGE, TOY_ORIGIN, load_calibration
+from review.management.demo.calibration import TOY_JUDGE, TOY_ORIGIN, TOY_PORT, load_calibration
 from review.management.demo.loader import DemoUser, create_demo_users, demo_project, load_demo
 
 
@@ -45,7 +45,7 @@ class Command(SiteCommand):
                 load_calibration(project, User.objects.get(username="lead"), language)
         self._print_accounts(people, options["port"])
         if options["serve"]:
-            with toy_judge():
+            with self._toy_judge():
                 call_command("serve", port=options["port"])
 
     def _print_accounts(self, people: list[DemoUser], port: int) -> None:
@@ -55,17 +55,21 @@ class Command(SiteCommand):
         self.stdout.write("")
         self.stdout.flush()
 
-
-@contextmanager
-def toy_judge() -> Iterator[None]:
-    """Run the toy judge beside the site and allow calls to it; an installed package has none."""
-    if not TOY_JUDGE.exists():
-        yield
-        return
-    os.environ["CONCORD_JUDGE_ORIGINS"] = ",".join([*settings.CONCORD_JUDGE_ORIGINS, TOY_ORIGIN])
-    child = Child("toy judge", [sys.executable, str(TOY_JUDGE)])
-    try:
-        yield
-    finally:
-        child.request_stop()
-        child.wait_for_end()
+    @contextmanager
+    def _toy_judge(self) -> Iterator[None]:
+        """Run the toy judge beside the site and allow calls to it; an installed package has none."""
+        is_taken = is_port_in_use("127.0.0.1", TOY_PORT)
+        if is_taken:
+            self.stderr.write(
+                f"Port {TOY_PORT} is in use: the toy judge is not started, so calibration cannot be tried."
+            )
+        if is_taken or not TOY_JUDGE.exists():
+            yield
+            return
+        os.environ["CONCORD_JUDGE_ORIGINS"] = ",".join([*settings.CONCORD_JUDGE_ORIGINS, TOY_ORIGIN])
+        child = Child("toy judge", [sys.executable, str(TOY_JUDGE)])
+        try:
+            yield
+        finally:
+            child.request_stop()
+            child.wait_for_end()

@@ -24,7 +24,8 @@ from review.ratings.importing import FileSampling
 
 # An example of the checkout; an installed package has none, and its demo has no toy judge.
 TOY_JUDGE = settings.BASE_DIR / "examples" / "toy_judge.py"
-TOY_ORIGIN = "http://127.0.0.1:8011"
+TOY_PORT = 8011
+TOY_ORIGIN = f"http://127.0.0.1:{TOY_PORT}"
 MODEL = "toy-word-counter-1"
 # The name says what to start, because failures name the endpoint.
 ENDPOINT = "toy judge (started by make demo)"
