@@ -129,6 +129,10 @@ PROBLEM_MESSAGES = {
         "The field is missing or empty. Is it in %(likely)s? Then rename that field, or say so in a map file (--map). "
         "Known names: %(names)s."
     ),
+    "columns_unknown": _(
+        "The columns with the questions or answers are not known. The file has: %(columns)s. Say which is which in a "
+        "map file (--map, REST: map). This one is a guess; check it: %(map)s"
+    ),
     "alias_twice": _("“%(first)s” and “%(second)s” name the same field and differ. Keep one, or rename the other."),
     "quote_value": _(
         "A text is expected. Quote this value: “%(value)s” would be read as a number, date or truth value."
