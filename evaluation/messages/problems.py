@@ -130,8 +130,8 @@ PROBLEM_MESSAGES = {
         "Known names: %(names)s."
     ),
     "columns_unknown": _(
-        "The columns with the questions or answers are not known. The file has: %(columns)s. Say which is which in a "
-        "map file (--map, REST: map). This one is a guess; check it: %(map)s"
+        "The columns with the questions or answers are not known. The file has: %(columns)s. Check the proposed map, "
+        "save it as a file and give it by --map (REST: map)."
     ),
     "alias_twice": _("“%(first)s” and “%(second)s” name the same field and differ. Keep one, or rename the other."),
     "quote_value": _(

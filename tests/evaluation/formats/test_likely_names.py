@@ -182,3 +182,10 @@ def test_words_for_missing_values_are_plain_text_in_json() -> None:
 )
 def test_fields_are_guessed_from_odd_headings(kind: str, headings: list[str], fields: str) -> None:
     assert [field for _heading, field in guess_columns(kind, headings)] == fields.split()
+
+
+def test_empty_column_without_a_name_is_left_out() -> None:
+    file = read_questions(b"question;;id;\na?;;1;\n;;;\n", "a.csv")
+    assert [(q.id, q.text) for q in file.questions] == [("1", "a?")]
+    (problem,) = expect_problems(read_questions, b"question;;id\na?;x;1\nb?;y;2\n", "a.csv")
+    assert (problem.code, problem.params) == ("header_empty", {"column": 2})

@@ -104,7 +104,7 @@ def test_unknown_columns_are_one_problem_with_a_map_that_reads_the_file(answers:
         call_command("import_answers", str(table), "--questions", "capitals", "--system", "s", stderr=err)
     assert "질문 번호, 봇 답변, 문맥1, 문맥 2, CTX-3" in err.getvalue()
     proposal = tmp_path / "map.json"
-    proposal.write_text(err.getvalue()[err.getvalue().index("{") :])
+    proposal.write_text(err.getvalue().splitlines()[-1])
     import_file(table, "--map", str(proposal))
     stored = AnswerSet.objects.get().answers.order_by("question_id")
     assert [answer.text for answer in stored] == ["도시 1", "도시 2"]
