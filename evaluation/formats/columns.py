@@ -78,7 +78,7 @@ def guess_columns(kind: str, names: Sequence[str]) -> Columns:
 
 
 def _guess(kind: str, name: str) -> str:
-    folded = re.sub(r"\W+|_+", "_", fold_name(name)).strip("_")
+    folded = re.sub(r"[\W_]+", "_", fold_name(name)).strip("_")
     for field, names in _KNOWN[kind].items():
         if folded in names:
             return field

@@ -221,7 +221,8 @@ def form_values(response: Any) -> dict[str, str]:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp949", "utf-16"])
 def test_unknown_headings_show_the_columns_with_guesses(client: Client, project: Project, encoding: str) -> None:
-    text = "번호;질문 내용;모범 답안;핵심어;비고\r\n7;주문은 언제 오나요?;사흘 안에 옵니다;주문 번호|A팀;\r\n8;반품되나요?;네;반품;없음\r\n"
+    header = "번호;질문 내용;모범 답안;핵심어;비고\r\n"
+    text = header + "7;주문은 언제 오나요?;사흘 안에 옵니다;주문 번호|A팀;\r\n8;반품되나요?;네;반품;없음\r\n"
     response = send(client, project, "질문.csv", text.encode(encoding))
     address = response["Location"]
     page = client.get(address)

@@ -163,7 +163,7 @@ def test_words_for_missing_values_are_plain_text_in_json() -> None:
     [
         (
             "answers",
-            ["PROMPT", "bot reply", "ctx_1", "Context 2", "Passage-3", "source 4"],
+            ["PROMPT", "bot reply", "ctx_1", "Ctx. 2", "Passage-3", "source 4"],
             "question answer" + 4 * " contexts",
         ),
         ("answers", ["질문", "답변", "문맥1", "문맥2", "정답"], "question answer contexts contexts metadata"),
