@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.datasets.uploads import Preview
-from evaluation.formats.shaping import COLUMN_MAP_TITLE, MAX_MAP_BYTES, QUESTIONS, field_names
+from evaluation.formats.shaping import COLUMN_MAP_TITLE, LIST_FIELDS, MAX_MAP_BYTES, QUESTIONS, field_names
 from evaluation.formats.tree import Columns
 from evaluation.models import ImportBatch, Project
 from evaluation.runs.answer_uploads import AnswersPreview
@@ -99,26 +99,59 @@ def encoding_form(batch: ImportBatch, encoding: str) -> EncodingForm | None:
     return EncodingForm(initial={"encoding": chosen}) if chosen in {"cp949", "cp1252"} else None
 
 
+MAX_SAMPLE_LENGTH = 80
+FIELD_TITLES = {
+    "question": _("Question"),
+    "id": _("Id of the question"),
+    "question_id": _("Id of the question"),
+    "expected_answer": _("Expected answer"),
+    "expected_keywords": _("Expected keywords"),
+    "category": _("Category"),
+    "difficulty": _("Difficulty"),
+    "tags": _("Tags"),
+    "group": _("Group"),
+    "ground_truth_chunk_ids": _("Ids of the passages to find"),
+    "answer": _("Answer"),
+    "error": _("Error"),
+    "contexts": _("Retrieved passages"),
+    "retrieved_context_ids": _("Ids of the retrieved passages"),
+    "latency_seconds": _("Latency in seconds"),
+    "confidence": _("Confidence"),
+    "system": _("System"),
+}
+
+
 class ColumnsForm(forms.Form):
     """Field of each column of an uploaded file. ``needs_choice``: the preview asks the user to choose."""
 
     needs_choice = False
 
-    def __init__(self, kind: str, columns: Columns, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, kind: str, columns: Columns, *args: Any, samples: Mapping[str, Sequence[str]] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._kind, field_choices = kind, field_names(kind)
-        choices = [("", _("metadata")), *((name, name) for name in field_choices)]
+        choices = [("", _("metadata")), *((name, FIELD_TITLES.get(name, name)) for name in field_choices)]
         self._columns = [column for column, _became in columns]
         for index, (column, targets) in enumerate(columns):
             first = targets.split(", ")[0]
             field = forms.ChoiceField(label=column, label_suffix="", choices=choices, required=False)
             field.initial = first if first in field_choices else ""
+            # The template shows one value a line.
+            field.samples = [text[:MAX_SAMPLE_LENGTH] for text in (samples or {}).get(column, ())]  # type: ignore[attr-defined]
             self.fields[f"column_{index}"] = field
 
     def clean(self) -> None:
-        """Require a column for the question."""
-        if self._kind == QUESTIONS and QUESTION not in self.cleaned_data.values():
+        """Require a column for the question, and only one for every field that is not a list."""
+        fields = [field for field in self.cleaned_data.values() if field]
+        if self._kind == QUESTIONS and QUESTION not in fields:
             raise forms.ValidationError(gettext("No column is the question. Choose the one that holds it."))
+        if repeated := [
+            field for field in dict.fromkeys(fields) if fields.count(field) > 1 and field not in LIST_FIELDS
+        ]:
+            title = FIELD_TITLES.get(repeated[0], repeated[0])
+            text = gettext("Several columns are “%(field)s”. Choose one, and set the others to metadata.")
+            raise forms.ValidationError(text % {"field": title})
 
     @property
     def chosen_columns(self) -> Columns:

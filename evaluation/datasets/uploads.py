@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from evaluation.accounts import audit
+from evaluation.core.canonical import clean_name
 from evaluation.core.errors import DomainError, InvalidFile, Problem
 from evaluation.core.samples import QuestionSpec, questions_hash
 from evaluation.datasets.importing import (
@@ -29,8 +30,9 @@ from evaluation.datasets.importing import (
     set_name,
     store_question_set,
 )
+from evaluation.formats.columns import guess_columns
 from evaluation.formats.question_rows import QuestionFile
-from evaluation.formats.reading import WESTERN, display_name, recode
+from evaluation.formats.reading import WESTERN, display_name, read_columns, recode
 from evaluation.formats.shaping import column_map, read_map
 from evaluation.formats.streaming import MemorySource, read_question_set
 from evaluation.formats.tree import Columns
@@ -105,17 +107,21 @@ def store_upload(
 
     ``kind`` must be :data:`QUESTIONS`. ``options`` may contain ``group_by``, ``map`` (text of a map file), ``qrels``
     (text of relevance judgements) and ``encoding``. A file that seems to be Windows-1252 is read as such, and the
-    preview asks for confirmation.
+    preview asks for confirmation. A file with unknown columns is stored too: :func:`choose_columns` comes first.
 
     :raises InvalidFile: with every problem of the file; nothing is stored.
     :raises DomainError: ``unknown_upload_kind``, ``bad_name``."""
     if kind != QUESTIONS:
         raise DomainError("unknown_upload_kind", kind=kind)
     file, options = with_encoding(
-        lambda read_options: _read(content, file_name, read_options, settings.CONCORD_UPLOAD_BYTES), options
+        lambda read_options: read_if_known(
+            lambda: _read(content, file_name, read_options, settings.CONCORD_UPLOAD_BYTES)
+        ),
+        options,
     )
-    name = set_name(name, file, file_name)
-    return store_file(project, kind, name, file_name, content, options=options, rows=len(file.questions), by=by)
+    name = set_name(name, file, file_name) if file else clean_name(name or display_name(file_name).rpartition(".")[0])
+    rows = len(file.questions) if file else 0
+    return store_file(project, kind, name, file_name, content, options=options, rows=rows, by=by)
 
 
 def store_file(
@@ -166,6 +172,48 @@ def with_encoding(
     return read(western_options), western_options
 
 
+def read_if_known(read: Callable[[], _File]) -> _File | None:
+    """Read a file; ``None`` if its columns must be assigned first.
+
+    :raises InvalidFile: for any other problem."""
+    try:
+        return read()
+    except InvalidFile as error:
+        if not has_unknown_columns(error):
+            raise
+    return None
+
+
+def has_unknown_columns(error: InvalidFile) -> bool:
+    return any(problem.code == "columns_unknown" for problem in error.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnGuesses:
+    """Columns of an upload with their likely fields and first values. ``source``: file whose confirmed mapping of an
+    equal header was used, or empty."""
+
+    columns: Columns
+    samples: Mapping[str, Sequence[str]]
+    source: str
+
+
+def guess_upload_columns(batch: ImportBatch) -> ColumnGuesses:
+    """Guess the fields of an upload's columns, by the project's last confirmed upload with an equal header if any.
+
+    :raises InvalidFile: if the file cannot be parsed.
+    :raises DomainError: ``upload_expired``."""
+    utf8 = recode(stored_content(batch), str(batch.options.get("encoding", "")), batch.file_name)
+    samples = read_columns(utf8, batch.file_name, batch.kind)
+    names = list(samples)
+    confirmed = ImportBatch.objects.filter(project=batch.project_id, kind=batch.kind, state=State.CONFIRMED)
+    saved = confirmed.filter(options__header="\n".join(names)).order_by("-pk").first()
+    if saved is None:
+        return ColumnGuesses(guess_columns(batch.kind, names), samples, "")
+    columns = tuple((column, field or "metadata") for column, field in saved.options["columns"])
+    return ColumnGuesses(columns, samples, saved.file_name)
+
+
 def must_confirm_windows_1252(error: InvalidFile) -> bool:
     """Return whether the file was refused because the user must confirm Windows-1252."""
     return any(problem.code == "encoding_western" for problem in error.problems)
@@ -191,11 +239,13 @@ def stored_content(batch: ImportBatch) -> bytes:
 
 
 def choose_columns(batch: ImportBatch, columns: Columns, preview: Callable[[ImportBatch], object]) -> None:
-    """Set the fields of an upload's columns if ``preview`` can read it so.
+    """Set the fields of an upload's columns if ``preview`` can read it so. They are offered for the next file with the
+    same header.
 
     :raises InvalidFile: otherwise; the upload is unchanged.
     :raises DomainError: ``upload_expired``."""
-    batch.options = {**batch.options, "map": column_map(batch.kind, columns)}
+    header = "\n".join(column for column, _field in columns)
+    batch.options |= {"map": column_map(batch.kind, columns), "header": header, "columns": columns}
     preview(batch)
     ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED).update(options=batch.options)
 

@@ -25,7 +25,10 @@ from evaluation.datasets.uploads import (
     choose_columns,
     choose_encoding,
     confirm_upload,
+    guess_upload_columns,
+    has_unknown_columns,
     preview,
+    read_if_known,
     store_upload,
     stored_preview,
 )
@@ -133,6 +136,8 @@ def upload_preview(request: HttpRequest, uuid: str) -> HttpResponse:
         return response_or_refresh(request, render(request, "evaluation/datasets/upload_preview.html", {"page": page}))
     try:
         page = PreviewPage(batch, preview(batch))
+    except InvalidFile as error:
+        return columns_page(request, batch, error)
     except DomainError as error:
         messages.error(request, explain_refusal(error))
         return redirect("question-set-upload")
@@ -144,7 +149,8 @@ def columns(request: HttpRequest, uuid: str, kind: str) -> HttpResponse:
     """Read the file again with the chosen columns."""
     batch, read_preview = fetch_upload(request, uuid, kind), PREVIEWS[kind]
     try:
-        form = ColumnsForm(kind, read_preview(batch).columns, request.POST)
+        file = read_if_known(lambda: read_preview(batch))
+        form = ColumnsForm(kind, file.columns if file else guess_upload_columns(batch).columns, request.POST)
         if form.is_valid():
             choose_columns(batch, form.chosen_columns, read_preview)
         else:
@@ -179,6 +185,8 @@ def upload_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
         return redirect("question-set-preview", batch.uuid)
     try:
         imported = confirm_upload(batch, signed_in_user(request), name=request.POST.get("name", ""))
+    except InvalidFile:
+        return redirect("question-set-preview", batch.uuid)
     except DomainError as error:
         messages.error(request, explain_refusal(error))
         return redirect("question-set-upload")
@@ -193,6 +201,20 @@ def upload_cancel(request: HttpRequest, uuid: str, kind: str) -> HttpResponse:
     if not cancel_large_file(batch, signed_in_user(request)):
         messages.warning(request, gettext("The import had ended already; nothing was changed."))
     return redirect("question-set-preview" if kind == QUESTIONS else "answers-preview", batch.uuid)
+
+
+def columns_page(request: HttpRequest, batch: ImportBatch, error: InvalidFile) -> HttpResponse:
+    """Ask for the fields of an upload's columns.
+
+    :raises InvalidFile: for any other problem of the file."""
+    if not has_unknown_columns(error):
+        raise error
+    guesses = guess_upload_columns(batch)
+    form = ColumnsForm(batch.kind, guesses.columns, samples=guesses.samples)
+    form.needs_choice = True
+    return render(
+        request, "evaluation/datasets/map_columns.html", {"batch": batch, "columns": form, "source": guesses.source}
+    )
 
 
 def response_or_refresh(request: HttpRequest, response: HttpResponse) -> HttpResponse:

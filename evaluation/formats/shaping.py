@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from evaluation.core.samples import FrozenModel
 from evaluation.formats import promptfoo
+from evaluation.formats.columns import guess_columns, lacks_required_columns
 from evaluation.formats.record_formats import record_formats
 from evaluation.formats.text_trees import feed, read_yaml
 from evaluation.formats.tree import Columns, FileTree, Limits, Node, NodeKind, Problems, TreeBuilder, plain_value
@@ -29,7 +30,7 @@ from evaluation.formats.values import looks_like_list
 SHAPES_DIRECTORY = Path(__file__).parent / "shapes"
 MAX_MAP_BYTES = 100_000
 # Characters.
-_MAX_EXPRESSION_LENGTH = 300
+_MAX_EXPRESSION_LENGTH = 2_000
 # Multi-selects in one expression: [@, @][] doubles its value, and pipes could repeat that.
 _MAX_LISTS = 3
 # Number of rows from which columns are detected.
@@ -212,6 +213,7 @@ def apply_shape(tree: FileTree, kind: str, chosen_shape: Shape | None, problems:
     :raises InvalidFile: if the shape has no such kind of row, or there are no records at its path."""
     shape = chosen_shape or recognise_shape(tree.root)
     if shape is None:
+        refuse_unknown_columns(tree.root.elements, kind, problems)
         return tree
     reader = record_reader(shape, kind, problems)
     records = [node for node in shape.records(tree.root) if node.kind is NodeKind.MAP]
@@ -223,6 +225,21 @@ def apply_shape(tree: FileTree, kind: str, chosen_shape: Shape | None, problems:
     }
     root = Node(NodeKind.MAP, {**set_fields, kind: Node(NodeKind.LIST, rows, tree.root.line)}, tree.root.line)
     return reader.finish_tree(tree._replace(root=root), shape, kind, has_rows=bool(rows))
+
+
+def sample_columns(records: Sequence[Node]) -> list[str]:
+    """Names of the columns of the first records, in order."""
+    return list(dict.fromkeys(name for record in records[:SAMPLE_ROWS] for name in record.entries))
+
+
+def refuse_unknown_columns(records: Sequence[Node], kind: str, problems: Problems) -> None:
+    """Refuse records without a known column for a required field, once, with a proposed map.
+
+    :raises InvalidFile: ``columns_unknown``."""
+    names = sample_columns(records)
+    if len(names) > 1 and lacks_required_columns(kind, names):
+        proposal = column_map(kind, guess_columns(kind, names))
+        problems.stop("columns_unknown", records[0].line, columns=", ".join(names), map=proposal)
 
 
 def require_map(shape: Shape, kind: str, problems: Problems) -> QuestionMap | AnswerMap:
@@ -244,6 +261,10 @@ def record_reader(shape: Shape, kind: str, problems: Problems) -> RecordReader:
 
 # Title of a map that assigns fields to whole columns.
 COLUMN_MAP_TITLE = "columns"
+#: Fields whose values are lists: several columns of a table can feed one.
+LIST_FIELDS = frozenset(
+    {"contexts", "retrieved_context_ids", "expected_answer", "expected_keywords", "tags", "ground_truth_chunk_ids"}
+)
 
 
 def field_names(kind: str) -> tuple[str, ...]:
@@ -255,11 +276,15 @@ def field_names(kind: str) -> tuple[str, ...]:
 def column_map(kind: str, columns: Columns) -> str:
     """Return a map file for pairs of column and field.
 
-    If several columns map to a field, the first non-empty one counts. Columns without a field become metadata."""
+    Several columns of a list field are joined in their order; of another field the first non-empty one counts. Columns
+    without a field become metadata."""
     fields: dict[str, list[str]] = {}
     for column, field in columns:
         if field in field_names(kind):
             fields.setdefault(field, []).append(json.dumps(column, ensure_ascii=False))
+    for field in LIST_FIELDS & fields.keys():
+        if len(fields[field]) > 1:
+            fields[field] = [f"[{', '.join(fields[field])}][] | [?@]"]
     return json.dumps({"title": COLUMN_MAP_TITLE, "rows": kind, kind: fields}, ensure_ascii=False)
 
 

@@ -40,6 +40,7 @@ from evaluation.formats.shaping import (
     apply_shape,
     recognise_shape,
     record_reader,
+    refuse_unknown_columns,
 )
 from evaluation.formats.spool import SpooledIndex, SpooledSequence
 from evaluation.formats.tables import SEPARATOR_LINE, detect_delimiter, read_header, read_row
@@ -126,7 +127,9 @@ class _RowStream:
             records = _READERS[file_format](file, self._head, problems)
             sample = list(islice(records, SAMPLE_ROWS))
             self._shape = self._shape or recognise_shape(Node(NodeKind.LIST, [record.node for record in sample], 1))
-            if self._shape:
+            if self._shape is None:
+                refuse_unknown_columns([record.node for record in sample], self.kind, problems)
+            else:
                 self._record_reader = record_reader(self._shape, self.kind, problems)
             for number, (node, end) in enumerate(chain(sample, records), start=1):
                 if self._max_rows is not None and number > self._max_rows:

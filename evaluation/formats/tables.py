@@ -17,10 +17,10 @@ from evaluation.core.errors import InvalidFile
 from evaluation.formats.tree import Limits, Node, NodeKind, Problems, TreeBuilder
 
 
-def read_header(names: Sequence[str], problems: Problems) -> list[str]:
+def read_header(names: Sequence[str], problems: Problems, *, may_be_blank: bool = False) -> list[str]:
     """Return the stripped column names; columns after the last name are cut off.
 
-    A missing name in between and a duplicate name are problems.
+    A duplicate name is a problem, and a missing one in between unless it ``may_be_blank``.
 
     :raises InvalidFile: if the row has no name."""
     header = [name.strip() for name in names]
@@ -31,7 +31,7 @@ def read_header(names: Sequence[str], problems: Problems) -> list[str]:
     seen_names: set[str] = set()
     for position, name in enumerate(header, start=1):
         # pandas leaves the name of its index empty; _without_index checks whether the column is one.
-        if not name and position == 1:
+        if not name and (may_be_blank or position == 1):
             continue
         if not name:
             problems.add("header_empty", 1, column=position)
@@ -61,6 +61,9 @@ def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
     header: list[str] = []
     nodes: list[Node] = []
     number = 0
+    # Positions of columns without a name, which are left out if they are empty; others are reported once.
+    nameless: set[int] = set()
+    reported: set[int] = set()
     try:
         # Refuse the file before building nodes for hundreds of thousands of rows.
         if text.count("\n") > limits.rows:
@@ -71,9 +74,19 @@ def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
             if number > limits.rows:
                 problems.stop("too_many_rows", number, limit=limits.rows)
             if number == 1:
-                header = read_header(cells, problems)
+                header = read_header(cells, problems, may_be_blank=True)
+                nameless = {position for position, name in enumerate(header) if position and not name}
                 if len(header) > limits.columns:
                     problems.stop("too_many_columns", 1, limit=limits.columns)
+            elif nameless and len(cells) >= len(header) and any(cells):
+                for position in sorted(nameless - reported):
+                    if cells[position].strip():
+                        problems.add("header_empty", 1, column=position + 1)
+                        reported.add(position)
+                names = [name for position, name in enumerate(header) if position not in nameless]
+                cells = [cell for position, cell in enumerate(cells) if position not in nameless]
+                if any(cell.strip() for cell in cells) and (node := read_row(names, cells, number, builder)):
+                    nodes.append(node)
             elif any(cell.strip() for cell in cells) and (node := read_row(header, cells, number, builder)):
                 nodes.append(node)
     except csv.Error as error:

@@ -67,6 +67,7 @@ qrels_unmatched
 formula cell
 error_cell cell value
 no_rows
+columns_unknown columns map
 map_invalid detail
 map_finds_no_rows rows
 map_failed expression detail

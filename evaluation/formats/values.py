@@ -25,7 +25,7 @@ _MISSING_WORDS = frozenset({"nan", "NaN", "NaT", "None", "null", "<NA>"})
 _TEXT_KINDS = {NodeKind.TEXT, NodeKind.CELL}
 _COLLECTIONS = {NodeKind.LIST, NodeKind.MAP}
 # Name suffixes of fields that are no texts: ids, kinds, files, places, numbers, times.
-_NON_TEXT_NAME = re.compile(
+NON_TEXT_NAME = re.compile(
     r"^__|(?:^|_)(?:ids?|u?uid|key|type|kind|label|file\w*|page\w*|url|link|path|no|nr|num\w*|name|time\w*|date|lang\w*|score|"
     r"rating|start|end|index|count|len\w*|tokens?|doc\w*|contexts?|chunk\w*|passages?|evidence|sources?|model)$"
     r"|(?:번호|유형|종류|파일|파일명|출처|날짜|시간|점수)$"
@@ -33,7 +33,7 @@ _NON_TEXT_NAME = re.compile(
 #: Field -> pattern of likely names for it in other files.
 LIKELY_NAMES = {
     "question": re.compile(r"question|query|prompt|input|utterance|request|질문|질의|문의|문항|물음"),
-    "answer": re.compile(r"answer|response|output|completion|predict|generat|reply|답변|응답|출력|생성"),
+    "answer": re.compile(r"answer|response|output|completion|predict|generat|reply|답변|응답|출력|생성|^답$"),
     "reference": re.compile(r"answer|reference|truth|gold|expect|target|ideal|정답|모범|기대"),
 }
 # Limit for field names in one message.
@@ -156,6 +156,13 @@ class Field(NamedTuple):
 
         Whole numbers count as their spelling (``200``), unless a format would convert it (``010``)."""
         expanded = self.expand()
+        cells = expanded.node.elements
+        # Spreadsheets often separate keywords by semicolons.
+        if self.node.kind is NodeKind.CELL and len(cells) == 1 and cells[0].kind is NodeKind.CELL:
+            parts = [part.strip() for part in str(cells[0].value).split(";") if part.strip()]
+            expanded = self.with_node(
+                Node(NodeKind.LIST, [Node(NodeKind.CELL, part, self.node.line, part) for part in parts], self.node.line)
+            )
         if expanded.node.kind is NodeKind.TEXT:
             expanded = self.with_node(Node(NodeKind.LIST, [expanded.node], expanded.node.line))
         keywords = []
@@ -429,7 +436,7 @@ def similar_names(field: str, keys: Iterable[str]) -> str:
     if (pattern := LIKELY_NAMES.get(field)) is None:
         return ""
     return _shorten(
-        [key for key in keys if pattern.search(fold_name(key)) and not _NON_TEXT_NAME.search(fold_name(key))]
+        [key for key in keys if pattern.search(fold_name(key)) and not NON_TEXT_NAME.search(fold_name(key))]
     )
 
 

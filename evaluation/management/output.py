@@ -49,6 +49,9 @@ def command_errors(command: BaseCommand, verb: str = "imported") -> Iterator[Non
     except InvalidFile as error:
         for problem in error.problems[:MAX_PROBLEMS]:
             command.stderr.write(problem_line(problem), command.style.ERROR)
+            if "map" in problem.params:
+                # On a line of its own, to be saved as a file.
+                command.stderr.write(str(problem.params["map"]))
         raise CommandError(f"{len(error.problems)} problem(s); nothing was {verb}") from error
     except ConcordError as error:
         raise CommandError(explain_refusal(error) if isinstance(error, DomainError) else str(error)) from error

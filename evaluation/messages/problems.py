@@ -129,6 +129,10 @@ PROBLEM_MESSAGES = {
         "The field is missing or empty. Is it in %(likely)s? Then rename that field, or say so in a map file (--map). "
         "Known names: %(names)s."
     ),
+    "columns_unknown": _(
+        "The columns with the questions or answers are not known. The file has: %(columns)s. Check the proposed map, "
+        "save it as a file and give it by --map (REST: map)."
+    ),
     "alias_twice": _("“%(first)s” and “%(second)s” name the same field and differ. Keep one, or rename the other."),
     "quote_value": _(
         "A text is expected. Quote this value: “%(value)s” would be read as a number, date or truth value."

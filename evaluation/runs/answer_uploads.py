@@ -11,7 +11,14 @@ from django.db import transaction
 
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Problem
-from evaluation.datasets.uploads import ANSWERS, claim_upload, store_file, stored_content, with_encoding
+from evaluation.datasets.uploads import (
+    ANSWERS,
+    claim_upload,
+    read_if_known,
+    store_file,
+    stored_content,
+    with_encoding,
+)
 from evaluation.formats.answer_rows import AnswerFile
 from evaluation.formats.reading import read_answers, recode
 from evaluation.formats.shaping import read_map
@@ -51,16 +58,21 @@ def store_answers(
     encoding: str = "",
 ) -> ImportBatch:
     """Parse a file of answers and store it until it is confirmed. ``map_text`` maps fields. A file that looks like
-    Windows-1252 is read as such unless an encoding is given, and the preview asks for confirmation.
+    Windows-1252 is read as such unless an encoding is given, and the preview asks for confirmation. A file with unknown
+    columns is stored too.
 
     :raises InvalidFile: with every problem of the file; nothing is stored then.
     :raises DomainError: ``bad_name`` for the system."""
     options_given = {"questions": question_set.pk, "map": map_text, "encoding": encoding}
     file, options = with_encoding(
-        lambda candidate: _read_answers(content, file_name, candidate, settings.CONCORD_UPLOAD_BYTES), options_given
+        lambda candidate: read_if_known(
+            lambda: _read_answers(content, file_name, candidate, settings.CONCORD_UPLOAD_BYTES)
+        ),
+        options_given,
     )
-    match_rows(question_set, file, file_name)
-    name, rows = clean_name(system), len(file.answers)
+    if file:
+        match_rows(question_set, file, file_name)
+    name, rows = clean_name(system), len(file.answers) if file else 0
     return store_file(question_set.project, ANSWERS, name, file_name, content, options=options, rows=rows, by=by)
 
 

@@ -22,7 +22,7 @@ from evaluation.core.roles import Action
 from evaluation.datasets.forms import columns_form, encoding_form
 from evaluation.datasets.pages import FileProblems, LargeUpload
 from evaluation.datasets.uploads import ANSWERS
-from evaluation.datasets.views import fetch_upload, response_or_refresh
+from evaluation.datasets.views import columns_page, fetch_upload, response_or_refresh
 from evaluation.extensions import features
 from evaluation.messages.explanations import explain_refusal
 from evaluation.models import AnswerSet, ImportBatch, ImportWork, QuestionSet, Run, User
@@ -233,6 +233,8 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
         return response_or_refresh(request, render(request, "evaluation/runs/answers_preview.html", page))
     try:
         preview = preview_answers(batch)
+    except InvalidFile as refusal:
+        return columns_page(request, batch, refusal)
     except DomainError as refusal:
         messages.error(request, explain_refusal(refusal))
         return redirect("evaluation-new")
@@ -250,6 +252,8 @@ def answers_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
         return redirect("answers-preview", batch.uuid)
     try:
         imported = confirm_answers(batch, signed_in_user(request))
+    except InvalidFile:
+        return redirect("answers-preview", batch.uuid)
     except DomainError as refusal:
         messages.error(request, explain_refusal(refusal))
         return redirect("evaluation-new")

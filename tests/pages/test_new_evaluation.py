@@ -378,3 +378,22 @@ def test_offline_baseline_makes_no_judge_call(project: Project, endpoint: Endpoi
         plan_with_baseline.calls == plan_without_baseline.calls == sum(paid.calls for paid in plan_with_baseline.paid)
     )
     assert plan_run(answers, RunSpec(profile="graphrag", judge="baseline"), None).calls == 0
+
+
+def test_answers_with_unknown_headings_are_imported_from_the_mapping_page(
+    client: Client, question_set: QuestionSet
+) -> None:
+    ids = list(question_set.questions.order_by("position").values_list("external_id", flat=True)[:2])
+    text = "Query-Nr;BOT Reply;ctx_1;ctx_2;Ctx 3\n" + "".join(f"{id_};yes;a {id_};;c; d\n" for id_ in ids)
+    file = SimpleUploadedFile("answers.csv", text.replace("c; d", '"c; d"').encode("utf-16"))
+    data = {"questions": question_set.pk, "system": "my-rag", "file": file}
+    address = client.post(reverse(UPLOAD_ROUTE), data).headers["Location"]
+    fields = {field.html_name: field.value() for field in client.get(address).context["columns"]}
+    assert list(fields.values()) == ["question_id", "answer", "contexts", "contexts", "contexts"]
+    page = client.post(f"{address}columns/", fields, follow=True).content.decode()
+    assert "2 of them came with retrieved passages" in page
+    assert f"1. a {ids[0]}" in page
+    assert "2. c; d" in page
+    client.post(f"{address}confirm/")
+    answer = AnswerSet.objects.get().answers.order_by("pk")[0]
+    assert [context.text for context in answer.contexts.order_by("position")] == [f"a {ids[0]}", "c; d"]

@@ -208,3 +208,52 @@ def test_judgements_are_uploaded_with_topics(client: Client, project: Project) -
     refused_response = upload(client, project, None, file=topics, qrels=broken)
     assert refused_response.status_code == 400
     assert "qrels: These are no judgements" in refused_response.content.decode()
+
+
+def send(client: Client, project: Project, name: str, data: bytes) -> Any:
+    file = SimpleUploadedFile(name, data)
+    return client.post(reverse("question-set-upload"), {"file": file, "name": "support", "project": project.pk})
+
+
+def form_values(response: Any) -> dict[str, str]:
+    return {field.html_name: field.value() for field in response.context["columns"]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp949", "utf-16"])
+def test_unknown_headings_show_the_columns_with_guesses(client: Client, project: Project, encoding: str) -> None:
+    header = "번호;질문 내용;모범 답안;핵심어;비고\r\n"
+    text = header + "7;주문은 언제 오나요?;사흘 안에 옵니다;주문 번호|A팀;\r\n8;반품되나요?;네;반품;없음\r\n"
+    response = send(client, project, "질문.csv", text.encode(encoding))
+    address = response["Location"]
+    page = client.get(address)
+    values = form_values(page)
+    assert list(values.values()) == ["id", "question", "expected_answer", "expected_keywords", ""]
+    assert "주문은 언제 오나요?" in page.content.decode()
+    assert client.post(address + "confirm/")["Location"] == address
+    assert not QuestionSet.objects.exists()
+    assert client.post(address + "columns/", values)["Location"] == address
+    confirm(client, response)
+    first = QuestionSet.objects.get().questions.order_by("position")[0].read()
+    assert (first.id, first.text, first.references) == ("7", "주문은 언제 오나요?", ("사흘 안에 옵니다",))
+    assert first.keywords == (("주문 번호",), ("A팀",))
+
+
+def test_confirmed_mapping_is_offered_for_the_next_file_with_the_same_header(client: Client, project: Project) -> None:
+    header = "Prompt to bot,Remark,Must mention\n"
+    first = send(client, project, "first.csv", (header + "Why?,It is so,order number; team A\n").encode())
+    address = first["Location"]
+    chosen = form_values(client.get(address)) | {"column_1": "expected_answer"}
+    client.post(address + "columns/", chosen)
+    confirm(client, first)
+    assert QuestionSet.objects.get().questions.get().read().keywords == (("order number",), ("team A",))
+    page = client.get(send(client, project, "second.csv", (header + "When?,Now,\n").encode())["Location"])
+    assert form_values(page) == chosen
+    assert "first.csv" in page.content.decode()
+    other = client.get(send(client, project, "third.csv", b"Prompt to bot,Remark\nWhen?,Now\n")["Location"])
+    assert form_values(other)["column_1"] == ""
+
+
+def test_two_columns_for_one_text_are_refused(client: Client, project: Project) -> None:
+    address = send(client, project, "q.csv", b"Prompt to bot,Remark\nWhy?,So\n")["Location"]
+    response = client.post(address + "columns/", {"column_0": "question", "column_1": "question"}, follow=True)
+    assert "Several columns are “Question”" in response.content.decode()

@@ -1,10 +1,12 @@
 """Numbers kept as spelled, repeated problems merged per column, and suggested columns for missing fields."""
 
+import json
 from typing import Any
 
 import pytest
 from openpyxl import Workbook
 
+from evaluation.formats.columns import guess_columns
 from evaluation.formats.reading import read_answers, read_questions
 from evaluation.messages.explanations import explain
 from tests.evaluation.formats.support import expect_problems, jsonl, xlsx
@@ -72,9 +74,10 @@ def test_problems_with_separate_fixes_are_not_merged() -> None:
         ({"질문내용": "a?", "질문번호": "3"}, "질문내용"),
     ],
 )
-def test_missing_question_suggests_a_likely_column(row: dict[str, Any], likely: str) -> None:
-    (problem,) = expect_problems(read_questions, jsonl(row), "a.jsonl")
-    assert (problem.code, problem.params["likely"]) == ("missing_likely", likely)
+def test_missing_question_column_is_guessed(row: dict[str, Any], likely: str) -> None:
+    (problem,) = expect_problems(read_questions, jsonl(row, row), "a.jsonl")
+    assert (problem.code, problem.params["columns"]) == ("columns_unknown", ", ".join(row))
+    assert json.loads(problem.params["map"])["questions"]["question"] == [json.dumps(likely, ensure_ascii=False)]
 
 
 @pytest.mark.parametrize(
@@ -85,9 +88,10 @@ def test_missing_question_suggests_a_likely_column(row: dict[str, Any], likely: 
         ({"생성답변": "b"}, "생성답변"),
     ],
 )
-def test_missing_answer_suggests_a_likely_column(row: dict[str, Any], likely: str) -> None:
+def test_missing_answer_column_is_guessed(row: dict[str, Any], likely: str) -> None:
     (problem,) = expect_problems(read_answers, jsonl({"question_id": "a", **row}), "a.jsonl")
-    assert (problem.code, problem.params) == ("answer_missing_likely", {"likely": likely})
+    assert problem.code == "columns_unknown"
+    assert json.loads(problem.params["map"])["answers"]["answer"] == [json.dumps(likely, ensure_ascii=False)]
 
 
 @pytest.mark.parametrize("name", ["model_answer", "output_content", "prediction"])
@@ -152,3 +156,36 @@ def test_words_for_missing_values_are_kept_and_remarked_in_tables(word: str) -> 
 
 def test_words_for_missing_values_are_plain_text_in_json() -> None:
     assert not read_answers(jsonl({"question_id": "a", "answer": "None"}), "a.jsonl").remarks
+
+
+@pytest.mark.parametrize(
+    ("kind", "headings", "fields"),
+    [
+        (
+            "answers",
+            ["PROMPT", "bot reply", "ctx_1", "Ctx. 2", "Passage-3", "source 4"],
+            "question answer" + 4 * " contexts",
+        ),
+        ("answers", ["질문", "답변", "문맥1", "문맥2", "정답"], "question answer contexts contexts metadata"),
+        (
+            "answers",
+            ["Q no", "Model output", "chunk ids", "Elapsed"],
+            "question_id answer retrieved_context_ids latency_seconds",
+        ),
+        ("questions", ["번호", "질문", "정답", "키워드"], "id question expected_answer expected_keywords"),
+        (
+            "questions",
+            ["User Question", "Ideal  response", "Key terms", "Source Doc"],
+            "question expected_answer expected_keywords metadata",
+        ),
+    ],
+)
+def test_fields_are_guessed_from_odd_headings(kind: str, headings: list[str], fields: str) -> None:
+    assert [field for _heading, field in guess_columns(kind, headings)] == fields.split()
+
+
+def test_empty_column_without_a_name_is_left_out() -> None:
+    file = read_questions(b"question;;id;\na?;;1;\n;;;\n", "a.csv")
+    assert [(q.id, q.text) for q in file.questions] == [("1", "a?")]
+    (problem,) = expect_problems(read_questions, b"question;;id\na?;x;1\nb?;y;2\n", "a.csv")
+    assert (problem.code, problem.params) == ("header_empty", {"column": 2})

@@ -165,7 +165,7 @@ def test_mapped_questions_can_be_grouped_by_metadata() -> None:
         ("title: t", "map_invalid", "questions"),
         ("- a", "map_invalid", "questions"),
         ("questions: {question: '[@,@]|[@,@]|[@,@]|[@,@]'}", "map_invalid", "questions.question.0"),
-        (f"questions: {{question: {'a' * 301}}}", "map_invalid", "questions.question.0"),
+        (f"questions: {{question: {'a' * 2_001}}}", "map_invalid", "questions.question.0"),
         ("rows: 'a b'\nquestions: {question: a}", "map_invalid", "rows"),
         ("a: b: c", "yaml_syntax", ""),
         ("a: " + "x" * 100_000, "file_too_large", ""),

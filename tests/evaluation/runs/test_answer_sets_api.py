@@ -133,3 +133,16 @@ def test_ambiguous_encoding_of_answers_must_be_named() -> None:
     assert caller.upload("answer-sets/", content, "a.csv", encoding="cp1252", **fields).status_code == 201
     assert AnswerSet.objects.get().answers.get().text == "It’s the landlord’s café"
     assert caller.upload("answer-sets/", content, "a.csv", encoding="latin-9", **fields).status_code == 400
+
+
+def test_unknown_columns_are_refused_with_columns_and_map() -> None:
+    question_set = make_question_set(specs=[question_spec(n, category="c") for n in (1, 2)])
+    caller = evaluator(question_set.project)
+    table = b"Q no,Bot reply,passage_1,passage_2\nq1,It is city 1.,one,two\nq2,It is city 2.,three,\n"
+    options = {"question_set": question_set.pk, "system": "s"}
+    refused = caller.upload("answer-sets/", table, "a.csv", **options)
+    (problem,) = refused.json()["problems"]
+    assert (refused.status_code, problem["code"]) == (400, "columns_unknown")
+    assert problem["params"]["columns"] == "Q no, Bot reply, passage_1, passage_2"
+    assert caller.upload("answer-sets/", table, "a.csv", map=problem["params"]["map"], **options).status_code == 201
+    assert [answer.contexts.count() for answer in AnswerSet.objects.get().answers.order_by("pk")] == [2, 1]

@@ -94,3 +94,19 @@ def test_passages_without_any_match_are_refused_unless_accepted(tmp_path: Path) 
     assert not AnswerSet.objects.exists()
     assert "Not one of the passages" in import_file(file, "--accept-unknown-passages")[1]
     assert AnswerSet.objects.get().answers.get().retrieved_ids == ["Guide 1"]
+
+
+def test_unknown_columns_are_one_problem_with_a_map_that_reads_the_file(answers: Path, tmp_path: Path) -> None:
+    table = answers.with_name("messy.csv")
+    table.write_bytes("질문 번호;봇 답변;문맥1;문맥 2;CTX-3\nq1;도시 1;가|나;;다\nq2;도시 2;;라;\n".encode("cp949"))
+    err = io.StringIO()
+    with pytest.raises(CommandError, match=r"^1 problem"):
+        call_command("import_answers", str(table), "--questions", "capitals", "--system", "s", stderr=err)
+    assert "질문 번호, 봇 답변, 문맥1, 문맥 2, CTX-3" in err.getvalue()
+    proposal = tmp_path / "map.json"
+    proposal.write_text(err.getvalue().splitlines()[-1])
+    import_file(table, "--map", str(proposal))
+    stored = AnswerSet.objects.get().answers.order_by("question_id")
+    assert [answer.text for answer in stored] == ["도시 1", "도시 2"]
+    passages = [[context.text for context in answer.contexts.order_by("position")] for answer in stored]
+    assert passages == [["가|나", "다"], ["라"]]
