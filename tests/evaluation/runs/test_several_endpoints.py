@@ -81,9 +81,7 @@ def drain_until_complete(run: Run) -> int:
     raise AssertionError("the run does not end")
 
 
-def test_answer_that_breaks_a_rule_costs_no_calls(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answer_that_breaks_a_rule_costs_no_calls(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     compute = RuleScorer._compute
 
     def fail_at_one(scorer: RuleScorer, answer: Answer, contexts: Any) -> Any:
