@@ -10,8 +10,8 @@ import pytest
 
 
 def max_examples(thorough: int) -> int:
-    """Return ``thorough`` under the profile of that name, else a fifth of it and at least ten."""
-    return thorough if all_examples_enabled() else min(thorough, max(10, thorough // 5))
+    """Return ``thorough`` under the profile of that name, else a fifth of it and at least five."""
+    return thorough if all_examples_enabled() else min(thorough, max(5, thorough // 5))
 
 
 def all_examples_enabled() -> bool:

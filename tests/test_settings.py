@@ -43,6 +43,7 @@ def run_manage(folder: Path, *arguments: str, **environment: str) -> subprocess.
     )
 
 
+@pytest.mark.slow
 def test_site_starts_without_settings_and_generated_key_is_private(tmp_path: Path) -> None:
     assert run_manage(tmp_path).returncode == 0
     key = tmp_path / "secret_key"

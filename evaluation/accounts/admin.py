@@ -3,24 +3,27 @@
 An administrator of a project who is not a superuser manages the people of that project, but cannot create or change a
 superuser: that would open every other project."""
 
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from django import forms
+from django.apps import apps
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import ForeignKey, Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts import access, audit
-from evaluation.accounts.login import MAX_TOKEN_LIFETIME, new_token
+from evaluation.accounts.login import LOGGED_IN, MAX_TOKEN_LIFETIME, PASSWORD_ACCEPTED, new_token
 from evaluation.accounts.password_links import NOTICE, links_by_others, make_link, report_new_address
 from evaluation.accounts.role_admin import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action, Role
@@ -275,14 +278,37 @@ class ProjectAdmin(AdministratorsOnly):
         return bool(request.user.is_superuser)
 
 
+class LoginFilter(admin.SimpleListFilter):
+    """Hides log-ins, of which there are many, unless they are chosen."""
+
+    title = _("log-ins")
+    parameter_name = "logins"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Offer to show them."""
+        return [("shown", _("Shown"))]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Call the default "Hidden" instead of "All"."""
+        default, *others = super().choices(changelist)
+        yield {**default, "display": _("Hidden")}
+        yield from others
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> QuerySet[AuditEvent]:
+        """Leave log-ins out, unless the list shows one kind of event."""
+        if self.value() == "shown" or "verb" in request.GET:
+            return queryset
+        return queryset.exclude(verb__in=[LOGGED_IN, PASSWORD_ACCEPTED])
+
+
 @admin.register(AuditEvent)
 class AuditEventAdmin(ReadOnlyAdmin):
     """Audit log of the whole site, for superusers and administrators of any project."""
 
     path = ""
     view_action = Action.ADMINISTER
-    list_display = ("created_at", "actor", "verb", "object_type", "object_id")
-    list_filter = ("verb", "object_type")
+    list_display = ("created_at", "actor", "verb", "subject")
+    list_filter = (LoginFilter, "verb", "object_type")
     search_fields = ("object_id",)
     list_select_related = ("actor",)
     ordering = ("-id",)
@@ -296,11 +322,47 @@ class AuditEventAdmin(ReadOnlyAdmin):
         return [verify_url, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """List the links for a new password that were made lately for people who had one."""
+        """Name the objects of the events, and list the links for a new password that were made lately for people who
+        had one."""
         events = list(links_by_others(timezone.now() - NOTICE))
         people = User.objects.in_bulk([int(event.object_id) for event in events])
         links = [(event, people[int(event.object_id)]) for event in events]
-        return super().changelist_view(request, {**(extra_context or {}), "links": links})
+        response = super().changelist_view(request, {**(extra_context or {}), "links": links})
+        if changelist := getattr(response, "context_data", {}).get("cl"):
+            self._load_subjects(request, changelist.result_list)
+        return response
+
+    def _load_subjects(self, request: HttpRequest, events: Iterable[Any]) -> None:
+        """Set the objects of the events that the person may see; one query for each type."""
+        by_type: dict[str, list[Any]] = {}
+        for event in events:
+            by_type.setdefault(event.object_type, []).append(event)
+        for object_type, typed_events in by_type.items():
+            try:
+                model = apps.get_model(object_type)
+            # The app is no longer installed.
+            except LookupError:
+                continue
+            objects = model._base_manager.in_bulk([event.object_id for event in typed_events])
+            for event in typed_events:
+                subject = objects.get(model._meta.pk.to_python(event.object_id))
+                if self.admin_site.is_registered(model):
+                    event.is_linked = self.admin_site.get_model_admin(model).has_view_permission(request, subject)
+                    event.loaded_subject = subject if event.is_linked else None
+                elif request.user.is_superuser:
+                    event.loaded_subject = subject
+
+    @admin.display(description=_("object"))
+    def subject(self, event: Any) -> str:
+        """Type and name of the object, with a link if the back office shows it."""
+        subject = getattr(event, "loaded_subject", None)
+        if subject is None:
+            return f"{event.object_type} {event.object_id}"
+        label = f"{subject._meta.verbose_name}: {subject}"
+        if not getattr(event, "is_linked", False):
+            return label
+        view = f"admin:{subject._meta.app_label}_{subject._meta.model_name}_change"
+        return format_html('<a href="{}">{}</a>', reverse(view, args=[subject.pk]), label)
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:
         """Show the problems that ``verify_audit`` reports, and the chain head to store elsewhere."""

@@ -148,8 +148,8 @@ def purge_unfinished(before: datetime, *, by: User | None) -> int:
     importing = ImportWork.objects.filter(batch__state=ImportBatch.State.IMPORTING)
     total = 0
     for field, sets, rows_of_set in _UNFINISHED:
-        kept = importing.exclude(**{field: None}).values(field)
-        for abandoned in sets.filter(is_unfinished=True, created_at__lt=before).exclude(pk__in=kept):
+        continuing = importing.exclude(**{field: None}).values(field)
+        for abandoned in sets.filter(is_unfinished=True, created_at__lt=before).exclude(pk__in=continuing):
             count = sum(_delete_in_batches(rows.filter(**{path: abandoned})) for rows, path in rows_of_set)
             with transaction.atomic():
                 audit.record(by, UNFINISHED_PURGED, abandoned, rows=count)

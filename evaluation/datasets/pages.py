@@ -53,16 +53,16 @@ class PreviewPage:
     """Preview of an upload. The columns and the encoding of a ``large`` one cannot be changed."""
 
     batch: ImportBatch
-    found: Preview
+    preview: Preview
     large: bool = False
 
     @property
     def columns(self) -> ColumnsForm | None:
-        return None if self.large else columns_form(self.batch.kind, self.found)
+        return None if self.large else columns_form(self.batch.kind, self.preview)
 
     @property
     def encoding(self) -> EncodingForm | None:
-        return None if self.large else encoding_form(self.batch, self.found.encoding)
+        return None if self.large else encoding_form(self.batch, self.preview.encoding)
 
 
 @dataclass(frozen=True, slots=True)

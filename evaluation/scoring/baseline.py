@@ -60,8 +60,8 @@ class BaselineScorer:
             outcomes.append(unit_outcome(unit, conversation, self._metrics[unit.run_judge.pk]))
         with transaction.atomic():
             # Nothing is stored twice after a commit of unknown outcome.
-            held = set(units.still_held(claimed))
-            calls = [row for row in calls if row[0].unit in held]
+            held_units = set(units.still_held(claimed))
+            calls = [row for row in calls if row[0].unit in held_units]
             Attempt.objects.bulk_create(attempt for attempt, *_ in calls)
             rows = [
                 reply_row(attempt.pk, digest, reply, parsed, model=NAME, received_at=received_at)

@@ -324,7 +324,7 @@ def compare_losses(
     ]
     weights, groups = (
         np.array([item.weight for item in applicable_items], dtype=np.float64),
-        [one.group for one in applicable_items],
+        [item.group for item in applicable_items],
     )
     compared = LossComparison(
         candidate=squared_losses(values[0], labels, width),

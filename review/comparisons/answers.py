@@ -129,14 +129,14 @@ def answer_pairs(
     baseline_values = _values(baseline, baseline_ids) if with_metrics else {}
     pairs: dict[str, list[AnswerPair]] = {}
     for key in shared:
-        ours, theirs = current_answers[key], baseline_answers[key]
-        pairs.setdefault(ours.question_id, []).append(
+        current_answer, baseline_answer = current_answers[key], baseline_answers[key]
+        pairs.setdefault(current_answer.question_id, []).append(
             AnswerPair(
-                baseline=theirs,
-                current=ours,
-                stretches=text_difference(texts[theirs.answer_id], texts[ours.answer_id]),
+                baseline=baseline_answer,
+                current=current_answer,
+                stretches=text_difference(texts[baseline_answer.answer_id], texts[current_answer.answer_id]),
                 metrics=_metric_pairs(
-                    baseline_values.get(theirs.answer_id, {}), current_values.get(ours.answer_id, {})
+                    baseline_values.get(baseline_answer.answer_id, {}), current_values.get(current_answer.answer_id, {})
                 ),
             )
         )

@@ -100,27 +100,27 @@ class QuestionChange:
     question_id: str
     question: str
     category: str
-    ours: float
+    current: float
     baseline: float
 
     @property
     def change(self) -> float:
         """This run minus the baseline."""
-        return self.ours - self.baseline
+        return self.current - self.baseline
 
 
 class ScoreChange(NamedTuple):
     """Score of a question in both runs, from 0 to 1 over the parts that apply, and whether its answers differ."""
 
     question_id: str
-    ours: float
+    current: float
     baseline: float
     text_differs: bool
 
     @property
     def change(self) -> float:
         """This run minus the baseline; 0 for a difference of rounding."""
-        change = self.ours - self.baseline
+        change = self.current - self.baseline
         return 0.0 if abs(change) <= MIN_WIDTH else change
 
 
@@ -451,7 +451,7 @@ def _score_changes(changes: Sequence[QuestionChange], *sides: Side) -> tuple[Sco
     return tuple(
         ScoreChange(
             change.question_id,
-            change.ours,
+            change.current,
             change.baseline,
             texts.get(change.question_id) != other_texts.get(change.question_id),
         )

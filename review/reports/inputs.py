@@ -5,8 +5,9 @@ Correction estimates blind expert ratings of all answers (``docs/correction.md``
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from evaluation.core.samples import Status
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.models import MetricDefinition, Run
 from evaluation.profiles.arithmetic import unit_scale
-from evaluation.profiles.spec import OverallUnit, ProfileSpec
+from evaluation.profiles.spec import FailureRule, OverallUnit, ProfileSpec
 from review.decisions.assumptions import Acceptance, current_acceptance
+from review.evidence.answers import RunAnswer
 from review.evidence.effective import RunEvidence, effective_values_from, load_evidence, run_samples
 from review.evidence.experts import ExpertRating
 from review.evidence.sampling import Samples
@@ -118,20 +120,31 @@ def _carried_labels(equal: Collection[int], places: Mapping[int, Inclusion], ser
     return frozenset(answer for answer in equal if answer in sampled and sampled[answer] not in waiting)
 
 
-def applies(judged: JudgedValue | None) -> bool:
-    """Return whether an answer belongs to a metric's frame: scored or failed, not inapplicable."""
-    return judged is not None and judged.status is not Status.NOT_APPLICABLE
+def applies(answer: RunAnswer, judged: JudgedValue | None) -> bool:
+    """Return whether an answer belongs to a metric's frame: the system gave it, and the metric applies to it, whether
+    or not the judge failed on it."""
+    return not answer.failed and judged is not None and judged.status is not Status.NOT_APPLICABLE
 
 
 def _census(
     evidence: RunEvidence, pk: int, means: dict[int, float], places: dict[int, Inclusion]
 ) -> dict[int, Inclusion]:
     """Treat a metric as a census if every applicable answer is rated, however answers were chosen."""
-    frame = [answer for answer, judged in evidence.scored.get(pk, {}).items() if applies(judged)] if means else []
+    scored = evidence.scored.get(pk, {}) if means else {}
+    frame = [key for key, answer in evidence.answers.items() if applies(answer, scored.get(key))]
     rated = means.keys() | {row.answer_id for row in evidence.withheld if row.metric_id == pk}
     if frame and all(answer in rated for answer in frame):
         return places | dict.fromkeys(frame, Inclusion(1.0, "all", True))
     return places
+
+
+def _given_share(profile: ProfileSpec, given: Iterable[bool]) -> float:
+    """Share of the answers that the system gave, if the profile counts the others as 0; else 1, since they are left
+    out."""
+    if profile.on_failure is not FailureRule.ZERO:
+        return 1.0
+    flags = list(given)
+    return sum(flags) / len(flags) if flags else 0.0
 
 
 # Subtrahend and divisor.
@@ -239,9 +252,21 @@ class Correction:
         """A part on the unit scale, with its weight in the run."""
         if (metric := self._metric_named(name)) is None:
             return None
-        labels, unit = self.labels.get(metric.pk, _UNRATED), _unit_scale(profile, metric)
+        scored = self.evidence.scored.get(metric.pk, {})
+        given = (
+            not answer.failed
+            for key, answer in self.evidence.answers.items()
+            if category in {None, answer.category}
+            and (judged := scored.get(key))
+            and judged.status is not Status.NOT_APPLICABLE
+        )
+        if not (share := _given_share(profile, given)):
+            return None
+        zero, width = _unit_scale(profile, metric)
+        # The mean of given answers times their share is the mean with 0 for the others.
+        labels, unit = self.labels.get(metric.pk, _UNRATED), (zero / share, width)
         component = self._component(metric, labels, unit, category)
-        return component and dataclasses.replace(component, weight=weight)
+        return component and dataclasses.replace(component, weight=weight * share)
 
     def _component(
         self, metric: MetricDefinition, labels: MetricLabels, unit: UnitTransform, category: str | None = None
@@ -270,7 +295,8 @@ class Correction:
         )
         zero, width = unit
         frame = self._sampled_frame(metric, labels).with_values((judge - zero) / width, (rating - zero) / width)
-        applying = np.flatnonzero([applies(judged) for judged in judged_values])
+        answers = self.evidence.answers.values()
+        applying = np.flatnonzero([applies(*pair) for pair in zip(answers, judged_values, strict=True)])
         return frame if len(applying) == len(frame) else frame.take(applying)
 
     def _sampled_frame(self, metric: MetricDefinition, labels: MetricLabels) -> SamplingFrame:
@@ -286,11 +312,15 @@ class Correction:
         labels = self.labels.get(metric.pk, _UNRATED)
         zero, width = _unit_scale(profile, metric)
         rated = frozenset(answer for metric_labels in self.labels.values() for answer in metric_labels.means)
-        answers = list(self.evidence.answers)
-        keys = [answers[place] for place in places.tolist()]
-        weight = np.array([score.weights_used.get(name, 0.0) for score in machine.answers], dtype=np.float64)
+        answers = list(self.evidence.answers.values())
+        given = [not answers[place].failed for place in places.tolist()]
+        share, scores, places = _given_share(profile, given), list(compress(machine.answers, given)), places[given]
+        if not scores:
+            return None
+        keys = [answers[place].answer_id for place in places.tolist()]
+        weight = np.array([score.weights_used.get(name, 0.0) for score in scores], dtype=np.float64)
         # An inapplicable part contributes exactly 0, for judge and experts alike.
-        inapplicable = np.array([name in score.zeroed for score in machine.answers], dtype=np.bool_) | (weight == 0.0)
+        inapplicable = np.array([name in score.zeroed for score in scores], dtype=np.bool_) | (weight == 0.0)
         judged_values = map(self.evidence.scored.get(metric.pk, {}).get, keys)
         judge, rating = column(judged and judged.value for judged in judged_values), column(map(labels.means.get, keys))
         known = np.where([key in rated for key in keys], 0.0, np.nan)
@@ -306,7 +336,13 @@ class Correction:
             return None
         applied_weights = np.where(inapplicable, 0.0, weight).tolist()
         return Component(
-            name, frame, 0.0, max_weight, judged=not _is_exact(metric), most=sum(applied_weights) / len(applied_weights)
+            name,
+            frame,
+            0.0,
+            max_weight,
+            weight=share,
+            judged=not _is_exact(metric),
+            most=sum(applied_weights) / len(applied_weights),
         )
 
     def _unrated_reason(self, *metrics: MetricDefinition | None) -> Withheld:

@@ -63,6 +63,7 @@ def test_no_cache_option_repeats_every_call(judge: JudgeServer, run_options: lis
     assert judge.calls == 2 * first_calls
 
 
+@pytest.mark.slow
 def test_run_pauses_at_budget_and_resumes_with_larger_budget(judge: JudgeServer, run_options: list[str]) -> None:
     run = evaluate(*run_options, "--budget=0")
     assert (run.state, run.budget, judge.calls) == (Run.State.PAUSED, Decimal(0), 0)

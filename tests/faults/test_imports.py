@@ -83,7 +83,6 @@ def stored_answer_count(site: Site) -> int:
     return int(site.rows("SELECT COUNT(*) FROM evaluation_answer")[0][0])
 
 
-@pytest.mark.fast
 @pytest.mark.survives(
     "An import command killed half-way",
     happens="Nothing of the file counts.",
@@ -200,7 +199,6 @@ def write_questions(site: Site) -> str:
     return str(path)
 
 
-@pytest.mark.fast
 def test_killed_command_leaves_no_visible_questions(site: Site) -> None:
     code = IMPORT_QUESTIONS.format(path=write_questions(site))
     site.manage("shell", "--no-imports", "-c", QUESTIONS_DIE + code, check=False)

@@ -13,6 +13,7 @@ from django.urls import get_resolver, reverse
 from django.utils import timezone
 
 from config.back_office_page import GROUPS
+from evaluation.accounts import audit
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import ALLOWED, Role
 from evaluation.criteria.services import check_metric_names
@@ -349,6 +350,25 @@ def test_address_changed_outside_the_form_makes_stored_key_unreadable() -> None:
     Endpoint.objects.update(base_url="https://evil.example/v1")
     with pytest.raises(DomainError, match="key_unreadable"):
         key_of(Endpoint.objects.get())
+
+
+def test_audit_log_names_and_links_objects_and_hides_log_ins(client: Client) -> None:
+    run, foreign_run = make_scored_run(name="A run"), make_scored_run(name="A foreign run")
+    administrator = make_user(Role.ADMIN, run.project, is_staff=True)
+    for subject in (run, foreign_run):
+        audit.record(administrator, "run.budget", subject)
+    audit.record(administrator, "run.budget", run.answer_set.answers.all()[0])
+    audit.record(administrator, "login.succeeded", administrator)
+    client.force_login(administrator)
+    log = reverse("admin:evaluation_auditevent_changelist")
+    page = client.get(log).content.decode()
+    assert f'href="{reverse("admin:evaluation_run_change", args=[run.pk])}"' in page
+    assert "A run" in page
+    assert "A foreign run" not in page
+    assert f"evaluation.run {foreign_run.pk}" in page
+    assert "login.succeeded</td>" not in page
+    assert "login.succeeded</td>" in client.get(log, {"logins": "shown"}).content.decode()
+    assert "login.succeeded</td>" in client.get(log, {"verb": "login.succeeded"}).content.decode()
 
 
 def test_index_lists_setup_steps_until_they_are_done(client: Client) -> None:

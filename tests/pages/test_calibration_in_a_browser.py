@@ -113,6 +113,7 @@ def test_page_says_what_is_missing_before_and_after_freezing(
         assert " 0 groups" not in window.page.inner_text("main")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer_count", [24])
 def test_page_updates_itself_and_keeps_unsaved_text(
     judge: JudgeVersion, browser: Any, live_server: Any, monkeypatch: pytest.MonkeyPatch

@@ -75,6 +75,8 @@ def test_question_answer_and_evidence_are_in_sight(
             assert is_in_sight(window, ".ctx", 60)
             window.page.evaluate("window.scrollTo(0, 3000)")
             assert is_in_sight(window, ".ctx", 60)  # stays while the answer goes by
+        if size == PHONE:  # what a level means is read before it is chosen
+            assert window.page.locator(".level:visible span").first.bounding_box()["width"] > 100
         window.page.keyboard.press("3")
         if size != DESKTOP:
             assert window.page.locator(".level:visible").count() in {0, 5}

@@ -124,7 +124,7 @@ def test_empty_site_to_exported_comparison(
     administrator.press("[name=_save]")
     administrator.open_path("/admin/")
     administrator.press("main a[href*='/judgeversion/add/']")
-    project = administrator.page.locator("[name=project] option").nth(1).text_content()
+    project = administrator.page.locator("[name=project] option").last.text_content()
     administrator.fill(project=project, name="gpt", endpoint="llm", model="m")
     administrator.press("[name=_save]")
 
@@ -180,7 +180,7 @@ def invite(administrator: BrowserUser, name: str, role: str) -> str:
     administrator.press("[name=_save]")
     link = str(administrator.page.locator("code").inner_text())
     administrator.press("a[href*='/rolegrant/add/?user=']")
-    administrator.fill(project=administrator.page.locator("[name=project] option").nth(1).text_content())
+    administrator.fill(project=administrator.page.locator("[name=project] option").last.text_content())
     administrator.page.locator("[name=role]").select_option(value=role)
     administrator.press("[name=_save]")
     return link

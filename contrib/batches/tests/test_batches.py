@@ -151,6 +151,7 @@ def test_expired_batch_keeps_its_replies_and_resends_the_others(judge: JudgeServ
     assert len(judge.batches.requests) == 6
 
 
+@pytest.mark.slow
 def test_lines_without_replies_in_two_batches_are_called_singly(judge: JudgeServer) -> None:
     judge.batches.ending, judge.batches.max_lines = "expired", 0
     run = drain_run(start_batch_run(judge), 3)
@@ -229,6 +230,7 @@ def test_replies_of_an_ended_batch_are_read_later_when_unavailable(judge: JudgeS
     assert len(judge.batches.requests) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "status", "reason"),
     [("upload", 401, "unauthorised"), ("upload", 404, "no_batches"), ("create", 403, "forbidden"),

@@ -31,6 +31,7 @@ def test_bm25_is_lucenes() -> None:
     assert index.scores("cat") == pytest.approx([np.log(2) / 2.5, np.log(2) / 2.125, 0, 0], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_korean_is_found_without_its_particles() -> None:
     index = WordIndex(TEXTS)
     (hit,) = top_hits(index.scores("휴가를 며칠 쓰나요?"), 1, above=0.0)

@@ -159,6 +159,7 @@ def test_changed_pair_or_row_without_a_pair_refuses_the_file() -> None:
     assert not PairSet.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_changes_of_preferences_and_pairs_are_found_by_the_audit() -> None:
     pair_set = make_comparison()

@@ -104,6 +104,7 @@ def test_repeated_key_with_another_grade_is_409_and_the_first_stays() -> None:
     assert PassageRating.objects.get().grade == "relevant"
 
 
+@pytest.mark.slow
 @pytest.mark.both_databases
 def test_changes_of_passages_and_grades_are_found_by_the_audit() -> None:
     label_repair = repair(size=2)
@@ -205,6 +206,7 @@ def test_home_page_lists_waiting_passages() -> None:
     assert "wait to be rated" not in browser(expert).get(reverse("home")).content.decode()
 
 
+@pytest.mark.slow
 def test_repair_over_rest() -> None:
     a, b = two_runs()
     expert, lead = Caller(make_user(Role.REVIEWER, a.project)), Caller(make_user(Role.LEAD, a.project))

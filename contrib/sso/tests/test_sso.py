@@ -331,7 +331,7 @@ def test_login_by_an_address_that_another_person_set_is_not_blind(sso: Sso) -> N
     browser.log_in("stranger")
     sso.sql("DELETE FROM socialaccount_socialaccount")
     page = browser.post("/account/sso/link/", "/account/sso/", password=PASSWORD)
-    assert "seven days after that" in page.text
+    assert "seven days later" in page.text
     assert sso.links() == []
     sso.sql("UPDATE evaluation_user SET not_blind_until = NULL")
 

@@ -90,6 +90,7 @@ TAMPERINGS = {
 }
 
 
+@pytest.mark.slow
 def test_changes_of_sealed_rows_are_found(queue: ReviewQueue) -> None:
     audit.seal_rows()
     codes = {name: "texts_differ" if name.startswith("text, erasable") else "rows_differ" for name in TAMPERINGS}

@@ -156,6 +156,7 @@ def test_refused_file_lists_its_problems_and_leaves_nothing(project: Project, le
     assert not QuestionSet.all_objects.exists()
 
 
+@pytest.mark.slow
 def test_too_many_rows_are_refused(project: Project, lead: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_uploads, "_REPORT_SECONDS", 1.0)
     monkeypatch.setattr(large_uploads, "MAX_QUESTIONS", 8_000)

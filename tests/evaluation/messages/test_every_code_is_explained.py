@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,14 +26,18 @@ SENTENCES = {
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
-def coded_calls() -> Iterator[tuple[str, str, ast.Call, str]]:
+@cache
+def coded_calls() -> list[tuple[str, str, ast.Call, str]]:
     """Place, kind, call and literal code of each call."""
+    calls = []
     for package in ("contrib", "evaluation", "review"):
         for file in sorted((ROOT / package).rglob("*.py")):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and node.args and ast.unparse(node.func) in SENTENCES:
                     for code in literal_codes(node.args[0]):
-                        yield f"{file.relative_to(ROOT)}:{node.lineno}", ast.unparse(node.func), node, code
+                        place = f"{file.relative_to(ROOT)}:{node.lineno}"
+                        calls.append((place, ast.unparse(node.func), node, code))
+    return calls
 
 
 def literal_codes(argument: ast.expr) -> list[str]:
@@ -49,7 +53,7 @@ def literal_codes(argument: ast.expr) -> list[str]:
 
 
 def test_every_literal_code_has_a_message() -> None:
-    found_calls = list(coded_calls())
+    found_calls = coded_calls()
     assert len(found_calls) > 50
     assert [f"{place} {kind}({code!r})" for place, kind, _, code in found_calls if code not in SENTENCES[kind]] == []
 

@@ -56,6 +56,7 @@ def test_system_change_subtracts_judge_shift_and_combines_half_widths() -> None:
     assert JudgeShift(0.2, None, None, 72).system_change(0.5, None, None) == JudgeShift(0.3, None, None, 72)
 
 
+@pytest.mark.slow
 def test_judge_shift_of_a_new_version_is_separated_from_system_change(place: CalibrationSetup) -> None:
     run_before = scored_run(place, is_skilled=False, gain=0)
     place.test_version(place.create_draft("SKILLED"))

@@ -170,6 +170,7 @@ def make_member(site: LabelledSite, role: str) -> User:
     return person
 
 
+@pytest.mark.slow
 def test_no_command_reveals_the_secret(site: LabelledSite, tmp_path: Path) -> None:
     number, project = str(site.run.pk), ["--project", site.place.run.project.name]
     commands: list[list[str]] = [

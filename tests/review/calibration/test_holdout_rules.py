@@ -302,6 +302,7 @@ def create_cheaper_judge(place: CalibrationSetup) -> JudgeVersion:
     return make_judge(place.run.project, "cheap", endpoint=place.judge.endpoint)
 
 
+@pytest.mark.slow
 def test_cheaper_judge_is_tested_against_a_proved_reference_judge(place: CalibrationSetup) -> None:
     cheap_judge = create_cheaper_judge(place)
     shipped = place.statuses.active
@@ -324,6 +325,7 @@ def test_cheaper_judge_is_tested_against_a_proved_reference_judge(place: Calibra
     assert PromptApproval.objects.filter(result__test__judge_version=cheap_judge).exists()
 
 
+@pytest.mark.slow
 def test_reference_judge_allows_only_the_not_worse_claim(place: CalibrationSetup) -> None:
     cheap_judge, skilled_version = create_cheaper_judge(place), place.create_draft("SKILLED")
     place.test_version(skilled_version)
@@ -333,6 +335,7 @@ def test_reference_judge_allows_only_the_not_worse_claim(place: CalibrationSetup
         place.test_judge(place.judge, place.create_draft("LIKE IT"), claim=Claim.NOT_WORSE, reference_judge=place.judge)
 
 
+@pytest.mark.slow
 def test_cheaper_judge_with_seen_verdicts_cannot_be_tested(place: CalibrationSetup) -> None:
     cheap_judge, shipped = create_cheaper_judge(place), place.statuses.active
     place.test_version(place.create_draft("SKILLED"))
@@ -344,6 +347,7 @@ def test_cheaper_judge_with_seen_verdicts_cannot_be_tested(place: CalibrationSet
         place.test_judge(cheap_judge, shipped, claim=Claim.NOT_WORSE, reference_judge=place.judge)
 
 
+@pytest.mark.slow
 def test_active_version_renews_its_proof_when_it_is_no_worse(place: CalibrationSetup) -> None:
     skilled_version = place.create_draft("SKILLED")
     with pytest.raises(DomainError, match="rubric_active"):

@@ -67,6 +67,7 @@ def test_objects_outside_the_project_are_named_as_errors(place: CalibrationSetup
     assert lead.post("calibrations/", request_body(place, version) | {"claim": "worse"}).status_code == 400
 
 
+@pytest.mark.slow
 def test_expired_time_budget_continues_in_the_next_job(
     place: CalibrationSetup, enqueued: list[int], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +142,7 @@ def test_acceptance_creates_one_approval_per_metric_with_its_proof(place: Calibr
     assert approval.categories == ["dates", "tables"]
 
 
+@pytest.mark.slow
 def test_approval_lists_both_models_when_the_model_changed_between_jobs(
     place: CalibrationSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ def create_scored_run(place: CalibrationSetup, status: VersionStatus) -> None:
     cached_agreement(run, resamples=0)
 
 
+@pytest.mark.slow
 def test_card_shows_proofs_tests_and_history_without_holdout_details(place: CalibrationSetup) -> None:
     place.test_version(place.create_draft("LIKE IT"))
     place.test_version(place.create_draft("SKILLED"))

@@ -52,6 +52,7 @@ def normalize(body: bytes) -> str:
     return VOLATILE.sub("", unpack(body).decode("utf-8", "replace"))
 
 
+@pytest.mark.slow
 def test_gold_set_versions_and_their_differences_reveal_no_locked_label(world: World) -> None:
     """Locked answers stay locked as the gold set grows, and no figure of a version rests on them."""
     later_run = run_over(

@@ -61,6 +61,7 @@ def open_questions(folder: Path) -> list[tuple[str, float, dict[str, Any]]]:
     return rows
 
 
+@pytest.mark.slow
 def test_imported_judge_card_shows_its_agreement(sample_data: Path) -> None:
     rows = [
         (group, label, {"gpt-4": verdicts["gpt-4"], "bem": verdicts["bem"]})

@@ -53,6 +53,7 @@ def test_holdout_results_are_shown_only_after_retirement(place: CalibrationSetup
     assert rejected.low < 0
 
 
+@pytest.mark.slow
 def test_renewed_proof_is_reported_against_the_same_version(place: CalibrationSetup) -> None:
     skilled_version = place.create_draft("SKILLED")
     place.test_version(skilled_version)
@@ -79,6 +80,7 @@ def test_retired_gold_set_refuses_tests_and_growth(place: CalibrationSetup) -> N
         grow(place.run, "gold", by=None)
 
 
+@pytest.mark.slow
 def test_command_page_and_rest_retire_a_gold_set_and_show_results(place: CalibrationSetup, tmp_path: Path) -> None:
     place.test_version(place.create_draft("SKILLED"))
     lead, viewer = Caller(Role.LEAD, place.run.project), Caller(Role.VIEWER, place.run.project)

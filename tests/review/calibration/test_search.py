@@ -178,6 +178,7 @@ def test_harsh_judge_gets_a_score_map_and_cached_replies_are_reused(
     assert {(row.detail["before_map"], row.value) for row in scores} <= set(knots.items())
 
 
+@pytest.mark.slow
 def test_map_that_only_compresses_scores_is_refused(gold: GoldSet, judge: JudgeVersion, server: JudgeServer) -> None:
     server.behave(biased_judge(lambda right, number, prompt: (1, 5)[sha256(b"%d" % number).digest()[0] % 2] - right))
     assert (
@@ -222,6 +223,7 @@ def test_rewriting_uses_disagreements_of_examples_only(gold: GoldSet, judge: Jud
     assert SearchReply.objects.count() == len(case_lists) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", first_fast(["hidden \u200b words", "x" * 50_000], 1))
 def test_invalid_rewritten_draft_ends_the_search(
     gold: GoldSet, judge: JudgeVersion, server: JudgeServer, text: str
@@ -249,6 +251,7 @@ def test_reply_received_before_a_crash_is_not_requested_again(
     assert (SearchReply.objects.count(), Search.objects.count()) == (1, 1)
 
 
+@pytest.mark.slow
 def test_repeated_command_resumes_without_repeating_calls(
     gold: GoldSet, judge: JudgeVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,6 +267,7 @@ def test_repeated_command_resumes_without_repeating_calls(
     assert take_step(search) is None
 
 
+@pytest.mark.slow
 def test_search_stops_at_its_budget(gold: GoldSet, judge: JudgeVersion, priced: None) -> None:
     report = calibrate("examples", "--budget", "0.0100")
     assert report["outcome"] == "budget"

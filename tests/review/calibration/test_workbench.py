@@ -210,6 +210,7 @@ def test_answer_locked_by_another_gold_set_is_not_open(place: CalibrationSetup) 
     assert not locked & {item.answer_id for item in items}
 
 
+@pytest.mark.slow
 def test_evaluator_drafts_and_lead_tests_in_the_browser(
     place: CalibrationSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:

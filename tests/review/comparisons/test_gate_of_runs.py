@@ -283,6 +283,7 @@ def test_rest_report_contains_the_gate(run: Run) -> None:
     assert caller.get(f"runs/{run.pk}/report/?baseline={foreign_run.pk}&max_drop=0.1").status_code == 404
 
 
+@pytest.mark.slow
 def test_evaluate_command_prints_the_gate_and_writes_it_to_reports(tmp_path: Path) -> None:
     answers = make_answer_set()
     options = ["--questions", answers.question_set.name, "--system", answers.system_version.system.name]

@@ -138,6 +138,7 @@ def test_undecided_difference_reports_how_many_questions_would_decide_it() -> No
     assert (verdict.settling.resource, verdict.settling.needed) == (Resource.QUESTIONS, 42)
 
 
+@pytest.mark.slow
 def test_partly_corrected_difference_names_no_number_above_two_thousand() -> None:
     question_set = make_questions(200)
     runs = [create_run(question_set, [5, 4, 3, 4] * 50), create_run(question_set, [5, 4, 3, 4] * 50)]
@@ -192,6 +193,7 @@ def run_compare(*arguments: str) -> tuple[str, int]:
     return out.getvalue(), 0
 
 
+@pytest.mark.slow
 def test_compare_ends_with_the_gate_of_later_runs(run_pair: tuple[Run, Run]) -> None:
     old, new = (str(run.pk) for run in run_pair)
     text, code = run_compare(old, new, "--max-drop", "0")
@@ -205,6 +207,7 @@ def test_compare_ends_with_the_gate_of_later_runs(run_pair: tuple[Run, Run]) -> 
     assert run_compare(new, old)[1] == 0
 
 
+@pytest.mark.slow
 def test_every_run_has_a_gate_and_the_worst_decides(run_pair: tuple[Run, Run]) -> None:
     old, new = (str(run.pk) for run in run_pair)
     worse_run = create_run(run_pair[0].answer_set.question_set, [2, 3] * 20)

@@ -8,11 +8,13 @@ rates every answer of the second: 3 if correct, otherwise 2, on average 2.5; the
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.test import override_settings
 from django.urls import reverse
 
 from evaluation.core.roles import Role
@@ -30,7 +32,9 @@ from tests.examples import first_fast
 from tests.factories import make_answer_set, make_question_set, make_queue, make_user, question_spec
 from tests.pages.markup import compact
 from tests.pages.world import World, make_world
+from tests.prepared import module_db
 
+__all__ = ["module_db"]
 pytestmark = pytest.mark.django_db
 QUESTIONS = 12
 WRONG = "Nobody knows."
@@ -42,10 +46,19 @@ DRAFT = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def reviewed_runs(settings: Any) -> tuple[World, Run, Run]:
+@pytest.fixture(scope="module")
+def prepared_runs(module_db: None) -> tuple[World, Run, Run]:
     """A criterion drafted by an evaluator and activated by a lead in the admin; judged and rated in two runs."""
-    settings.CONCORD_DISPATCHER = "local"
+    with override_settings(CONCORD_DISPATCHER="local"):
+        return prepare_runs()
+
+
+@pytest.fixture
+def reviewed_runs(prepared_runs: tuple[World, Run, Run], db: None) -> tuple[World, Run, Run]:
+    return deepcopy(prepared_runs)
+
+
+def prepare_runs() -> tuple[World, Run, Run]:
     world = make_world()
     project = world.project
     add = reverse("admin:evaluation_criterionversion_add")
@@ -120,6 +133,7 @@ def test_corrected_scores_show_three_estimates_of_metric_and_overall_score(
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_compare_shows_judge_and_expert_differences(reviewed_runs: tuple[World, Run, Run]) -> None:
     _, first, second = reviewed_runs
     report = command_json("compare", first.pk, second.pk)

@@ -251,6 +251,7 @@ def test_undoing_a_rating_creates_no_second_repeat() -> None:
     assert queue.items.filter(occasion__gt=1).count() == 1
 
 
+@pytest.mark.slow
 def test_repeats_of_two_reviewers_have_separate_occasions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("review.ratings.item_state.is_sampled", lambda *_about: True)
     queue = distributed_queue("pool", 40, 2, reviews_needed=2, repeat_share=0.5)

@@ -10,7 +10,6 @@ import pytest
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
-from django.utils.translation import override
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +27,7 @@ from review.queues.creation import close_queue, make_queue
 from review.queues.criteria import select_criteria
 from review.queues.design import design_samples, draw_params_by_run
 from review.queues.outcome import scores_after_review, sufficient_size
-from review.queues.planning import next_review, plan_sentence
+from review.queues.planning import next_review
 from review.queues.preview import queue_preview
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import item_metrics, submit
@@ -109,7 +108,7 @@ def outcome(figure: Figure) -> tuple[object, ...]:
     return figure.withheld, figure.extra.get("missing"), dict(figure.partly_corrected)
 
 
-@settings(max_examples=max_examples(100))
+@settings(max_examples=max_examples(50))
 @given(
     count=st.sampled_from([12, 25, 45]),
     parts=st.sampled_from([1, 3, 4]),
@@ -290,16 +289,13 @@ def test_second_opinion_asks_what_the_first_rater_was_asked() -> None:
     assert counting_scores(run).filter(status=Status.NOT_APPLICABLE).exists()
 
 
-def test_no_margin_is_promised_where_even_all_ratings_correct_nothing() -> None:
-    """The judge has a failed score for an answer that the system failed to give, which no expert can rate."""
+def test_answer_that_the_system_did_not_give_changes_no_promise() -> None:
+    """The judge has a failed score for it, and no expert can rate it."""
     questions = make_question_set(specs=[question_spec(n, category="plain") for n in range(1, 31)])
     part = {"metric": "correctness", "weight": 1}
     profile = make_profile(questions.project, {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": [part]})
     answers = make_answer_set(questions)
     run = make_scored_run(answers, [2, 3, 4], metrics=["correctness"], profile=profile)
-    plan = next_review(load_inputs(run))
-    assert plan is not None
-    assert plan.half_width is not None
     lost_answer = make_answer(
         answers, answers.answers.order_by("pk")[0].question, "", status="failed", reason="timeout", round=2
     )
@@ -308,11 +304,8 @@ def test_no_margin_is_promised_where_even_all_ratings_correct_nothing() -> None:
     score_row(run, lost_answer, definitions(["correctness"])["correctness"], FAILED, **by).save(force_insert=True)
     plan = next_review(load_inputs(run))
     assert plan is not None
-    assert plan.half_width is None
-    with override("en"):
-        assert plan_sentence(plan) == "Review 21 answers (about 19 min)."
+    assert plan.half_width is not None
     form_data = form_of(run, [make_user(Role.REVIEWER, run.project)], size=29)
     page = compact(lead_of(run).get(reverse("queue-preview"), form_data).content.decode())
-    assert "1 answer could not have been drawn." in page
-    assert "±" not in page
-    assert 'data-set="size"' not in page
+    assert "could not have been drawn" not in page
+    assert "±" in page

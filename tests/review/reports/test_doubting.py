@@ -91,6 +91,7 @@ def test_empty_replies_make_no_second_series(judge: JudgeServer) -> None:
     assert [doubt.code for doubt in report.doubts] == ["other_model"]
 
 
+@pytest.mark.slow
 def test_runs_by_different_models_are_not_compared_as_one_series(judge: JudgeServer) -> None:
     answers = make_answers(3)
     judge.behave(actions.valid_reply(model="judge-1-2026-01-01"))

@@ -71,6 +71,7 @@ def test_ragas_with_an_endpoint_has_all_figures_and_names_the_model(
     assert facts["BERTScore"][0] == f"local model, layer {LAYERS}"
 
 
+@pytest.mark.slow
 def test_ragas_without_embeddings_names_missing_figures_and_reweights(project: str, tmp_path: Path) -> None:
     report = evaluate_run(project, tmp_path / "report.json")
     assert report["provenance"]["embeddings"] is None

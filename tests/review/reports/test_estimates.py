@@ -13,11 +13,14 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.models import Run
+from evaluation.models import Answer, Run, Score
+from evaluation.profiles.spec import shipped_profiles
+from evaluation.storage import append_only
 from review.reports.estimates import ESTIMATE_KEYS, correction_sheet
 from review.reports.inputs import load_inputs
-from tests.factories import make_user
+from tests.factories import make_profile, make_queue, make_user
 from tests.review.builders import (
+    FAILED,
     answer_rows,
     answers_to,
     assignment_of,
@@ -25,6 +28,7 @@ from tests.review.builders import (
     metric,
     queue_for,
     rate,
+    rate_each,
     run_over,
 )
 from tests.review.clients import Caller
@@ -72,6 +76,29 @@ def test_every_estimate_is_complete_or_explains_its_absence(run: Run) -> None:
         assert estimates["corrected_this_run"]["target"] == "this_run"
     assert report["overall"]["corrected"]["labels"] == 20
     assert report["metrics"]["faithfulness"]["corrected"]["withheld"] == "not_reviewed"
+
+
+@pytest.mark.parametrize(("on_failure", "given_share"), [("exclude", 1.0), ("zero", 40 / 44)])
+def test_answers_that_the_system_did_not_give_leave_a_corrected_score(on_failure: str, given_share: float) -> None:
+    answers = answers_to(["a"] * 44)
+    graphrag = next(profile for profile in shipped_profiles() if profile.name == "graphrag")
+    spec = graphrag.model_dump(mode="json") | {"name": on_failure, "on_failure": on_failure}
+    scored_run = run_over(answers, profile=make_profile(answers.project, spec))
+    values: list[float | str | None] = [5, 3, 5, 3, FAILED, 5, 3, 5, 3, 5, 3] * 4
+    fill(scored_run, values)
+    given = answer_rows(scored_run)
+    with append_only.suspended():
+        for answer, value in zip(given, values, strict=True):
+            if value == FAILED:
+                Answer.objects.filter(pk=answer.pk).update(status="failed", reason="timeout", text="")
+                Score.objects.filter(answer=answer).update(status="failed", reason="upstream: timeout", value=None)
+    queue = make_queue(scored_run, strategy="uniform", size=20, metrics=["correctness"])
+    sampled = [answer for answer in given if queue.items.filter(answer=answer).exists()]
+    experts = [float(values[given.index(answer)] or 0) - 1 for answer in sampled]
+    rate_each(queue, [metric("correctness")], sampled, {queue.members.get().reviewer: experts})
+    overall = estimates_json(scored_run)["overall"]
+    assert overall["judge_only"]["value"] == pytest.approx(given_share * (0.75 + 0.25 * 4 / 5))
+    assert overall["corrected"]["value"] == pytest.approx(given_share * (0.75 + 0.25 * 3 / 5))
 
 
 def test_interval_for_new_questions_is_wider_than_for_this_run(run: Run) -> None:
