@@ -185,8 +185,8 @@ class LimitedBackend(ModelBackend):
 def users_with_address(address: str) -> list[User]:
     """Active people with the e-mail address, whatever the case of its ASCII letters.
 
-    Other letters have to be equal: PostgreSQL's ``UPPER`` makes the ``I`` of the dotless ``ı`` as well, so that somebody
-    else's address would match."""
+    Other letters have to be equal: PostgreSQL's ``UPPER`` makes the ``I`` of the dotless ``ı`` as well, so that
+    somebody else's address would match."""
     people = User.objects.filter(email__iexact=address, is_active=True, is_service=False)
     return [person for person in people if person.email.encode().lower() == address.encode().lower()]
 

@@ -62,7 +62,7 @@ class RoleAdmin(ModelAdmin):
         rows = super().get_queryset(request)
         return access.visible(rows, request.user, self.view_action, path=self.path) if self.path else rows
 
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Filter by columns of the list only. By another one, such as a password's hash, its value could be guessed
         piece by piece."""
         columns = {str(name).partition("__")[0] for name in (*self.list_display, *self.list_filter)}
