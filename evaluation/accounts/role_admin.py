@@ -63,10 +63,11 @@ class RoleAdmin(ModelAdmin):
         return access.visible(rows, request.user, self.view_action, path=self.path) if self.path else rows
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Filter by columns of the list only. By another one, such as a password's hash, its value could be guessed
-        piece by piece."""
+        """Filter by no field that is not a column of the list: the value of another one, such as a password's hash,
+        could be guessed piece by piece."""
         columns = {str(name).partition("__")[0] for name in (*self.list_display, *self.list_filter)}
-        return lookup.partition("__")[0] in columns and bool(super().lookup_allowed(lookup, value, request))
+        hidden = {field.name for field in self.opts.get_fields()} - columns
+        return lookup.partition("__")[0] not in hidden and bool(super().lookup_allowed(lookup, value, request))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self._may(request, self.view_action)
