@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Case, Count, Exists, OuterRef, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import signed_in_form, signed_in_get, signed_in_post, signed_in_user
@@ -55,7 +55,9 @@ def question_set_list(request: HttpRequest) -> HttpResponse:
     newer = QuestionSet.objects.filter(
         project=OuterRef("project"), name=OuterRef("name"), version__gt=OuterRef("version")
     )
-    newest = rows.filter(~Exists(newer)).select_related("project").order_by("-created_at", "-pk")[:MAX_LISTED_SETS]
+    # Sets that declare the reader's language come first.
+    order = (Case(When(metadata__language=get_language(), then=0), default=1), "-created_at", "-pk")
+    newest = rows.filter(~Exists(newer)).select_related("project").order_by(*order)[:MAX_LISTED_SETS]
     rows_with_count = [(row, row.count) for row in newest]
     several_projects = len({row.project.name for row, _count in rows_with_count}) > 1
     can_import = access.projects_with(request.user, Action.EVALUATE).exists()

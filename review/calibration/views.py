@@ -11,10 +11,11 @@ from functools import wraps
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import OuterRef
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import may, signed_in_get, signed_in_post, signed_in_user
@@ -46,11 +47,16 @@ from review.calibration.workbench import Workbench, load_workbench, start_valida
 from review.evidence.answers import record_answer_exposure
 from review.evidence.scorers import metric_titles
 from review.evidence.seals import LabelForm, label_form
-from review.models import GoldSet, Rating, Search
+from review.models import GoldItem, GoldSet, Rating, Search
 from review.statistics.acceptance import Claim
 
 MAX_RUN_CHOICES = 30
-GOLD_SETS = GoldSet.objects.select_related("project")
+# With the language that the first question's set declares.
+GOLD_SETS = GoldSet.objects.select_related("project").annotate(
+    language=GoldItem.objects.filter(gold_set=OuterRef("pk")).values(
+        "answer__question__question_set__metadata__language"
+    )[:1]
+)
 
 
 @signed_in_get
@@ -60,7 +66,7 @@ def calibration_list(request: HttpRequest) -> HttpResponse:
     if not projects.exists():
         raise PermissionDenied
     newest = {(row.project_id, row.name): row for row in GOLD_SETS.filter(project__in=projects).order_by("version")}
-    gold_sets = [(row, overview(row)) for row in sorted(newest.values(), key=lambda row: -row.pk)]
+    gold_sets = [(row, overview(row)) for row in sorted(newest.values(), key=_reading_order)]
     runs = _rated_runs(request)
     run = next((run for run in runs if str(run.pk) == request.GET.get("run")), runs[0] if runs else None)
     labels = preview(run) if run else ()
@@ -73,6 +79,15 @@ def calibration_list(request: HttpRequest) -> HttpResponse:
         "labels": [(row, shortage_text(None if row.is_testable else row)) for row in labels],
     }
     return render(request, "review/calibration/calibration.html", context)
+
+
+def _language(gold_set: GoldSet) -> str:
+    return getattr(gold_set, "language", None) or ""
+
+
+def _reading_order(gold_set: GoldSet) -> tuple[bool, int]:
+    """Gold sets in the reader's language first, then the newest."""
+    return _language(gold_set) != get_language(), -gold_set.pk
 
 
 def _rated_runs(request: HttpRequest, project_id: int = 0) -> list[Run]:
@@ -105,7 +120,7 @@ def calibration_freeze(request: HttpRequest) -> HttpResponse:
 @signed_in_post
 def calibration_grow(request: HttpRequest, pk: int) -> HttpResponse:
     """Create the next version of a gold set with the labels of a run's answers."""
-    gold_set = access.fetch(GOLD_SETS, request.user, Action.MANAGE_REVIEW, pk, path="project_id")
+    gold_set: GoldSet = access.fetch(GOLD_SETS, request.user, Action.MANAGE_REVIEW, pk, path="project_id")
     run = _fetch_run(request)
     if run.project_id != gold_set.project_id:
         raise Http404
@@ -152,10 +167,10 @@ class NoWorkbench(Exception):
 
 
 def _rubric_judges(gold_set: GoldSet) -> list[JudgeVersion]:
-    """Return the newest version of each judge that reads rubrics."""
+    """Return the newest version of each judge that reads rubrics, those in the language of the questions first."""
     rows = JudgeVersion.objects.filter(project=gold_set.project_id).exclude(endpoint=None)
     newest = {judge.name: judge for judge in rows.select_related("endpoint", "project").order_by("version")}
-    return [newest[name] for name in sorted(newest)]
+    return sorted(newest.values(), key=lambda judge: (judge.language != _language(gold_set), judge.name))
 
 
 def _load_workbench(

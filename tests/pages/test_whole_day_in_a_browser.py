@@ -181,7 +181,7 @@ def invite(administrator: BrowserUser, name: str, role: str) -> str:
     link = str(administrator.page.locator("code").inner_text())
     administrator.press("a[href*='/rolegrant/add/?user=']")
     administrator.fill(project=administrator.page.locator("[name=project] option").last.text_content())
-    administrator.page.locator("[name=role]").select_option(value=role)
+    administrator.page.locator(f"[name=role][value={role}]").check()
     administrator.press("[name=_save]")
     return link
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.models import Run, User
+from evaluation.judges.shipped import BASELINE, default_judge
+from evaluation.models import JudgeVersion, RubricVersion, Run, User
+from evaluation.runs.execution import drain
+from review.calibration.overview import overview
+from review.calibration.workbench import load_workbench
+from review.management.demo.calibration import load_calibration
 from review.management.demo.loader import create_demo_users, demo_project, load_demo
-from review.models import Exposure, ReviewQueue
+from review.models import Exposure, GoldSet, ReviewQueue
 from review.reports.estimates import overall_scores
 from review.reports.inputs import load_inputs
 
@@ -39,3 +45,66 @@ def test_reviewer_gets_no_answer_whose_judge_was_shown(settings: Any) -> None:
     assert not queue.items.filter(answer__in=exposures.values("object_id")).exists()
     inputs = load_inputs(Run.objects.get(pk=queue.draws.latest("pk").run_id))
     assert overall_scores(inputs).reviewed_answers == 26  # the examples still tell something
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_calibration_exercise_is_large_enough_and_loaded_once(language: str) -> None:
+    project = demo_project()
+    create_demo_users(project)
+    lead = User.objects.get(username="lead")
+    for _ in range(2):
+        gold_set = load_calibration(project, lead, language)
+    assert GoldSet.objects.count() == 1
+    (metric,) = overview(gold_set).metrics
+    assert metric.is_testable
+    judge = JudgeVersion.objects.get(endpoint__isnull=False)
+    assert "toy" in judge.name
+    assert "toy" in judge.model
+    assert judge.language == language
+    assert default_judge(project) == BASELINE
+    workbench = load_workbench(gold_set, judge, "answer_quality")
+    statuses = [workbench.statuses.status_of(version) for version in workbench.versions]
+    assert statuses == ["active", "draft"]
+
+
+@pytest.mark.parametrize(("language", "first"), [("en", "calibration-en"), ("ko", "calibration-ko")])
+def test_lists_begin_with_the_language_of_the_reader(language: str, first: str) -> None:
+    project = demo_project()
+    create_demo_users(project)
+    lead = User.objects.get(username="lead")
+    for exercise_language in ("en", "ko"):
+        load_calibration(project, lead, exercise_language)
+    client = Client(headers={"accept-language": language})
+    client.force_login(lead)
+    for page in ("question-set-list", "calibration-list"):
+        content = client.get(reverse(page)).content.decode()
+        names = re.findall(r">(calibration-\w\w)", content.partition("<main")[2])
+        assert names[0] == first, page
+    for gold_set in GoldSet.objects.all():
+        content = client.get(reverse("calibration", args=[gold_set.pk])).content.decode()
+        assert re.search(rf"selected>\s*toy-judge-{gold_set.name[-2:]}@1<", content)
+
+
+def test_demo_has_an_administrator() -> None:
+    create_demo_users(demo_project())
+    client = Client()
+    client.force_login(User.objects.get(username="admin"))
+    assert client.get(reverse("admin:index")).status_code == 200
+
+
+def test_page_names_the_command_that_starts_the_toy_judge(settings: Any) -> None:
+    settings.CONCORD_DISPATCHER = "local"
+    settings.CONCORD_JUDGE_ORIGINS = []
+    project = demo_project()
+    create_demo_users(project)
+    lead = User.objects.get(username="lead")
+    page = reverse("calibration", args=[load_calibration(project, lead, "en").pk])
+    client = Client()
+    client.force_login(lead)
+    action = re.search(r'action="([^"]*/run/)"', client.get(page).content.decode())
+    assert action is not None
+    judge = JudgeVersion.objects.get(endpoint__isnull=False)
+    draft = RubricVersion.objects.get(project=project)
+    client.post(action[1], {"judge": judge.pk, "family": draft.family, "rubric": draft.pk})
+    drain(Run.objects.latest("pk").pk, seconds=60)
+    assert "(toy judge (started by make demo))" in client.get(page).content.decode()

@@ -1,5 +1,9 @@
 """Load the demo, evaluate it and, with ``--serve``, serve it."""
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
@@ -9,8 +13,10 @@ from django.core.management.base import CommandError, CommandParser
 from evaluation.core.errors import DomainError
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.explanations import explain_refusal
+from evaluation.models import User
 from evaluation.specs.flags import whole_number
-from evaluation.worker.serving import is_port_in_use
+from evaluation.worker.serving import Child, is_port_in_use
+from review.management.demo.calibration import TOY_JUDGE, TOY_ORIGIN, load_calibration
 from review.management.demo.loader import DemoUser, create_demo_users, demo_project, load_demo
 
 
@@ -34,9 +40,13 @@ class Command(SiteCommand):
         people = create_demo_users(project)
         for run in load_demo(project):
             self.stdout.write(f"run {run.pk}  {run.name}  {run.get_state_display()}")
+        if TOY_JUDGE.exists():
+            for language, _ in reversed(settings.LANGUAGES):
+                load_calibration(project, User.objects.get(username="lead"), language)
         self._print_accounts(people, options["port"])
         if options["serve"]:
-            call_command("serve", port=options["port"])
+            with toy_judge():
+                call_command("serve", port=options["port"])
 
     def _print_accounts(self, people: list[DemoUser], port: int) -> None:
         self.stdout.write(f"\nConcord is at http://127.0.0.1:{port}/  Log in as:")
@@ -44,3 +54,18 @@ class Command(SiteCommand):
             self.stdout.write(f"  {person.username:<10} {person.password:<14} ({person.role})")
         self.stdout.write("")
         self.stdout.flush()
+
+
+@contextmanager
+def toy_judge() -> Iterator[None]:
+    """Run the toy judge beside the site and allow calls to it; an installed package has none."""
+    if not TOY_JUDGE.exists():
+        yield
+        return
+    os.environ["CONCORD_JUDGE_ORIGINS"] = ",".join([*settings.CONCORD_JUDGE_ORIGINS, TOY_ORIGIN])
+    child = Child("toy judge", [sys.executable, str(TOY_JUDGE)])
+    try:
+        yield
+    finally:
+        child.request_stop()
+        child.wait_for_end()
