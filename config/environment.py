@@ -5,10 +5,11 @@ import secrets
 import shlex
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -269,7 +270,8 @@ def refuse_unknown_names() -> None:
 def secret_key(var: Path, *, generate: bool) -> str:
     """Read the signing key; if it may be generated and is missing, create it once in a file of mode 0600.
 
-    :raises ImproperlyConfigured: if it may not be generated and is missing, short or a well-known default."""
+    :raises ImproperlyConfigured: if it may not be generated and is missing, short or a well-known default, or if the
+        file holds no key."""
     key: str = read("SECRET_KEY")
     weak = len(key) < 50 or len(set(key)) < 8 or key.startswith("django-insecure-")
     if not generate and weak:
@@ -281,10 +283,14 @@ def secret_key(var: Path, *, generate: bool) -> str:
     file = var / "secret_key"
     if not file.exists():
         create_private_folder(var)
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as stream:
-            stream.write(secrets.token_urlsafe(64))
-    return file.read_text()
+        # The key gets its name once it is written: of several first starts all use the first one's, none half of it.
+        with NamedTemporaryFile("w", dir=var, prefix="secret_key-") as draft, suppress(FileExistsError):
+            draft.write(secrets.token_urlsafe(64))
+            draft.flush()
+            os.link(draft.name, file)
+    if len(key := file.read_text().strip()) < 50:
+        raise ImproperlyConfigured(f"{file} holds no key of 50 characters; restore it from a backup, or delete it")
+    return key
 
 
 def create_private_folder(folder: Path) -> None:

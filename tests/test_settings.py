@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
+import secrets
 import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +24,7 @@ from django.test import Client
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from config.environment import database_settings, site_origins
+from config.environment import database_settings, secret_key, site_origins
 
 ROOT = Path(__file__).resolve().parents[1]
 STRONG = "a9X-bKq7Wz" * 6
@@ -45,6 +49,37 @@ def test_site_starts_without_settings_and_generated_key_is_private(tmp_path: Pat
     key = tmp_path / "secret_key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert len(key.read_text()) >= 50
+
+
+def test_first_starts_at_once_agree_on_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow disk between creation and writing of the file, so that each start sees the others half-way."""
+    monkeypatch.delenv("SECRET_KEY", raising=False)
+
+    def random_text(count: int) -> str:
+        time.sleep(0.2)
+        return base64.urlsafe_b64encode(os.urandom(count)).decode()
+
+    monkeypatch.setattr(secrets, "token_urlsafe", random_text)
+    ready = threading.Barrier(5)
+
+    def start(number: int) -> str:
+        ready.wait()
+        time.sleep(number * 0.06)
+        return secret_key(tmp_path, generate=True)
+
+    with ThreadPoolExecutor(5) as starts:
+        keys = set(starts.map(start, range(5)))
+    assert keys == {(tmp_path / "secret_key").read_text()}
+    assert [file.name for file in tmp_path.iterdir()] == ["secret_key"]
+
+
+@pytest.mark.parametrize("content", ["", "short"])
+def test_key_file_that_was_cut_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
+    monkeypatch.delenv("SECRET_KEY", raising=False)
+    (tmp_path / "secret_key").write_text(content)
+    with pytest.raises(ImproperlyConfigured, match="secret_key holds no key"):
+        secret_key(tmp_path, generate=True)
+    assert (tmp_path / "secret_key").read_text() == content
 
 
 PRINT_SETTINGS = (

@@ -43,6 +43,7 @@ from evaluation.accounts.login import (
     client_address,
     record_failure,
     record_success,
+    users_with_address,
 )
 from evaluation.accounts.password_links import distrust, has_address_of_others
 from evaluation.core.addresses import client_network
@@ -176,7 +177,7 @@ def _match_by_email(link: SocialAccount, claims: Mapping[str, Any]) -> User | No
     email = claims.get("email")
     if not settings.CONCORD_OIDC["match_email"] or claims.get("email_verified") is not True or not email:
         return None
-    users = list(User.objects.filter(email__iexact=email, is_active=True, is_service=False)[:2])
+    users = users_with_address(str(email))
     if len(users) != 1 or users[0].is_superuser or SocialAccount.objects.filter(user=users[0]).exists():
         return None
     link.user = users[0]

@@ -16,6 +16,7 @@ from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import models, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from evaluation.accounts import audit
@@ -29,6 +30,7 @@ from evaluation.models import (
     ImportBatch,
     Question,
     QuestionSet,
+    RoleGrant,
     User,
 )
 from evaluation.models.work import ImportWork, ReplyRow
@@ -196,6 +198,15 @@ def _update_in_batches(rows: models.QuerySet[Any], **values: str) -> int:
 
 def _anonymize(person: User) -> None:
     name = f"erased-{person.pk}"
+    # Entries of the back office name rows by their text, which is a person's name, or begins with it for a role.
+    entries = {
+        User: Q(object_id=str(person.pk)),
+        RoleGrant: Q(object_repr__startswith=f"{person.username}: "),
+        ApiToken: Q(object_id__in=[str(pk) for pk in person.tokens.values_list("pk", flat=True)]),
+    }
+    for model, condition in entries.items():
+        rows = LogEntry.objects.filter(condition, content_type=ContentType.objects.get_for_model(model))
+        rows.update(object_repr=name, change_message="")
     person.username, person.first_name, person.last_name, person.email = name, "", "", ""
     person.language = person.time_zone = ""
     person.keymap = {}
@@ -210,7 +221,3 @@ def _anonymize(person: User) -> None:
             relation.related_model._base_manager.filter(**{relation.field.name: person}).delete()
     ApiToken.objects.filter(user=person, revoked_at=None).update(revoked_at=timezone.now())
     ApiToken.objects.filter(user=person).update(name=ERASED)
-    content_type = ContentType.objects.get_for_model(User)
-    LogEntry.objects.filter(content_type=content_type, object_id=str(person.pk)).update(
-        object_repr=name, change_message=""
-    )

@@ -182,6 +182,15 @@ class LimitedBackend(ModelBackend):
         return super().user_can_authenticate(user) and not user.is_service
 
 
+def users_with_address(address: str) -> list[User]:
+    """Active people with the e-mail address, whatever the case of its ASCII letters.
+
+    Other letters have to be equal: PostgreSQL's ``UPPER`` makes the ``I`` of the dotless ``ı`` as well, so that
+    somebody else's address would match."""
+    people = User.objects.filter(email__iexact=address, is_active=True, is_service=False)
+    return [person for person in people if person.email.encode().lower() == address.encode().lower()]
+
+
 def client_address(request: HttpRequest | None) -> str:
     """Return the client's address, as the web server or a trusted proxy (``CONCORD_TRUSTED_PROXIES``) reports it."""
     return "" if request is None else str(request.META.get("REMOTE_ADDR", ""))

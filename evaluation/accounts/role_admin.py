@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin import ModelAdmin
-from django.db.models import ForeignKey, Model, QuerySet
+from django.contrib.admin import FieldListFilter, ModelAdmin, RelatedFieldListFilter
+from django.db.models import Field, ForeignKey, Model, QuerySet
 from django.forms import ModelChoiceField, ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -19,6 +19,24 @@ from evaluation.core.roles import Action
 from evaluation.messages.explanations import explain_reason, explain_refusal
 from evaluation.models import JudgeVersion, Project, User
 from evaluation.scoring.adhoc import probe_judge
+
+
+class ProjectFilter(RelatedFieldListFilter):
+    """Filter of a list by project. It names only the projects whose rows the person may see."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
+        projects = access.projects_with(request.user, model_admin.view_action)
+        ordering = self.field_admin_ordering(field, request, model_admin)
+        return field.get_choices(
+            include_blank=False, ordering=ordering, limit_choices_to={"pk__in": projects.values("pk")}
+        )
+
+
+def _is_project(field: Field[Any, Any]) -> bool:
+    return field.related_model is Project
+
+
+FieldListFilter.register(_is_project, ProjectFilter, take_priority=True)
 
 
 class RoleAdmin(ModelAdmin):
@@ -43,6 +61,13 @@ class RoleAdmin(ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)
         return access.visible(rows, request.user, self.view_action, path=self.path) if self.path else rows
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Filter by no field that is not a column of the list: the value of another one, such as a password's hash,
+        could be guessed piece by piece."""
+        columns = {str(name).partition("__")[0] for name in (*self.list_display, *self.list_filter)}
+        hidden = {field.name for field in self.opts.get_fields()} - columns
+        return lookup.partition("__")[0] not in hidden and bool(super().lookup_allowed(lookup, value, request))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self._may(request, self.view_action)

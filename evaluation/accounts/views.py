@@ -21,7 +21,7 @@ from django.views.decorators.http import require_POST, require_safe
 from evaluation.accounts import audit
 from evaluation.accounts.access import signed_in_get, signed_in_post, signed_in_user
 from evaluation.accounts.forms import LogInForm, OwnTokenForm
-from evaluation.accounts.login import FAILURE_RETENTION
+from evaluation.accounts.login import FAILURE_RETENTION, LimitedBackend
 from evaluation.accounts.password_links import distrust_chosen_password
 from evaluation.extensions import second_factor
 from evaluation.models import ApiToken, User
@@ -66,6 +66,11 @@ class ChoosePassword(PasswordResetConfirmView):
 
     template_name = "evaluation/accounts/choose_password.html"
     success_url = reverse_lazy("home")
+
+    def get_user(self, uidb64: str) -> Any:
+        """Return the person of the link, or ``None`` if they may not log in any more."""
+        person = super().get_user(uidb64)
+        return person if person and LimitedBackend().user_can_authenticate(person) else None
 
     def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
         super().form_valid(form)

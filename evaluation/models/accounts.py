@@ -109,6 +109,7 @@ class IdempotencyKey(TimestampedModel):
     request_hash = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(null=True)
     answer = models.JSONField(null=True)
+    deleted_with = "person"
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["person", "key"], name="one_request_of_a_key")]

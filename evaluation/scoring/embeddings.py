@@ -148,12 +148,17 @@ class EmbeddingSession:
     def _claim(self) -> list[WorkUnit]:
         embed = [WorkUnit.Kind.EMBED]
         claimed = units.claim(self.run.pk, embed, UNITS_PER_CLAIM) or units.claim(self.run.pk, embed, 1, suspects=True)
-        if claimed and self._calls and self.budget_guard and (reason := self.budget_guard.stop_reason()):
-            pause(self.run, reason=reason)
+        if claimed and not self._may_call():
             units.give_back_all(claimed)
             return []
         prefetch_related_objects(claimed, "answer__question", "answer__contexts", "run_judge", "needs")
         return claimed
+
+    def _may_call(self) -> bool:
+        """Return whether the run still runs, and pause it if its budget is used up. Idempotent."""
+        if self._calls and self.budget_guard and (reason := self.budget_guard.stop_reason()):
+            pause(self.run, reason=reason)
+        return Run.objects.filter(pk=self.run.pk, state=Run.State.RUNNING).exists()
 
     def _process(self, claimed: list[WorkUnit]) -> Steps[int]:
         self._extended_at, self._claimed = time.monotonic(), claimed
@@ -195,6 +200,8 @@ class EmbeddingSession:
             tokens = sum(map(len, batch)) * _TOKENS_PER_CHARACTER
             if self._calls is not None and (seconds := (yield from self._calls.wait_steps(self.deadline, tokens))):
                 return self._give_back(seconds)
+            if not retry_on_db_error(self._may_call):
+                return self._give_back(0.0)
             embedded = yield from self._call(embedder, unit, batch)
             outcome = embedded.outcome
             if outcome is Outcome.OK:
@@ -224,8 +231,7 @@ class EmbeddingSession:
             yield from delay(decision.seconds)
 
     def _give_back(self, seconds: float) -> bool:
-        for unit in self._texts_by_unit:
-            retry_on_db_error(partial(units.give_back, unit, after_seconds=seconds))
+        retry_on_db_error(partial(units.give_back_all, self._claimed, after_seconds=seconds))
         return False
 
     def _embed_in_thread(self, embedder: Embedder, batch: Sequence[str]) -> Steps[EmbeddingResult]:

@@ -179,6 +179,11 @@ class WorkerSession(ABC, Generic[F, CallT, PacedReplyT]):
         try:
             while (seconds := self._step()) is not None:
                 yield seconds
+        except Exception:
+            # A reply may have caused it. Its claim stays counted, so that the call is not paid for without end.
+            self._give_back_unsent()
+            self._flights.clear()
+            raise
         finally:
             # After an interruption, release what is left so that it need not wait for its lease to expire.
             self._give_back_unsent()

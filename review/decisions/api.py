@@ -24,11 +24,11 @@ from review.decisions.serializers import (
     RulingSerializer,
 )
 from review.models import EventRuling, ItemEvent, Override
-from review.queues.access import answer_to_override, cases_for_lead, event_for_lead
+from review.queues.access import answer_to_override, cases_for_lead, complete_answers, event_for_lead
 
 
 def _answer_to_adjudicate(user: UserOrAnonymous, pk: int) -> Answer:
-    return fetch(Answer.objects.select_related("answer_set", "question"), user, Action.ADJUDICATE, pk)
+    return fetch(complete_answers(), user, Action.ADJUDICATE, pk)
 
 
 class AnswerViewSet(ViewSet):

@@ -169,8 +169,7 @@ def record_exposure(user: User | AnonymousUser, subject: Answer | Run, via: str)
     """Record that a person has seen the judge's value of an answer, or of a whole run as in an export.
 
     Call it before any page, endpoint or export shows a judge's value; ``via`` names that place in a word. Only members
-    of an open queue that holds such an answer or an equal one are recorded, and leads who may decide on it, once
-    each."""
+    of a queue that holds such an answer or an equal one are recorded, and leads who may decide on it, once each."""
     if isinstance(subject, Answer):
         record_answer_exposure(user, [subject.pk], via)
     elif isinstance(user, User):
@@ -209,7 +208,8 @@ def was_exposed(user: User, answer_id: int) -> bool:
 
 def _reviewed_by(user: User) -> QuerySet[ReviewItem]:
     """Items that the person may still have to rate, or to decide on as a lead."""
-    memberships = QueueMember.objects.filter(reviewer=user, queue__state=ReviewQueue.State.OPEN)
+    # A closed queue may be opened again.
+    memberships = QueueMember.objects.filter(reviewer=user)
     led_projects = projects_with(user, Action.ADJUDICATE)
     return ReviewItem.objects.filter(
         Q(queue__in=memberships.values("queue")) | Q(queue__project__in=led_projects.values("pk"))

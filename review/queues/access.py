@@ -201,12 +201,17 @@ def event_for_lead(user: UserOrAnonymous, pk: int | str) -> ItemEvent:
     return access.fetch(rows, user, Action.ADJUDICATE, pk, path="assignment__item__queue__project_id")
 
 
+def complete_answers() -> QuerySet[Answer]:
+    """Answers with their set and question. Those of an unfinished import are left out, since ``purge`` deletes them."""
+    return Answer.objects.filter(answer_set__is_unfinished=False).select_related("answer_set", "question")
+
+
 def answer_to_override(user: UserOrAnonymous, pk: int | str) -> Answer:
     """Return an answer for a lead or an assigned expert.
 
     :raises Http404: if the user has no role in the project, or is a reviewer who has not rated the answer.
     :raises PermissionDenied: if the user may only read the answer."""
-    answer = _get_or_404(Answer.objects.select_related("answer_set", "question"), pk)
+    answer = _get_or_404(complete_answers(), pk)
     _check_override(user, answer.answer_set.project_id, lambda person: may_override(person, answer))
     return answer
 

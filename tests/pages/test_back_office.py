@@ -271,6 +271,23 @@ def test_role_form_selects_the_only_project_and_explains_roles(client: Client) -
     assert f'<option value="{other_project.pk}">' in page
 
 
+def test_lists_are_filtered_by_their_columns_only() -> None:
+    client = make_world().client("admin")
+    for model, table in admin.site._registry.items():
+        columns = {*table.list_display, *(str(name).partition("__")[0] for name in table.list_filter)}
+        for field in model._meta.concrete_fields:
+            query = f"{field.name}__startswith=p" if field.name not in columns else f"{field.name}__isnull=False"
+            status = client.get(f"{list_address(model)}?{query}").status_code
+            assert status == (200 if field.name in columns else 400), (model, field.name)
+
+
+def test_filters_name_no_foreign_project() -> None:
+    foreign_project, client = make_project(), make_world().client("admin")
+    for model, table in admin.site._registry.items():
+        if any("project" in str(name) for name in table.list_filter):
+            assert foreign_project.name not in client.get(list_address(model)).content.decode(), model
+
+
 def test_unknown_filters_leak_nothing() -> None:
     world = make_world()
     for query in ("password__startswith=p", "user__password__startswith=p", "endpoint__key_env__startswith=A"):

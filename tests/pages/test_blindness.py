@@ -52,10 +52,11 @@ def pages(client: Client, queue: ReviewQueue, assignment: Assignment) -> Iterato
         "item": item,
     }.items():
         yield name, client.get(url).content.decode()
-    yield "next card", client.get(f"{item}ahead/").content.decode()
+    yield "next card", client.get(reverse("review-prefetch", args=[assignment.pk])).content.decode()
     yield "my ratings", client.get(reverse("my-ratings")).content.decode()
     yield "keys", client.get(reverse("review-keys")).content.decode()
-    yield "rate again too early", client.get(f"{item}again/", follow=True).content.decode()
+    again = client.get(reverse("review-rerate", args=[assignment.pk]), follow=True)
+    yield "rate again too early", again.content.decode()
     yield "disputes", client.get(reverse("adjudication")).content.decode()
     yield "a case", client.get(reverse("adjudication-case", args=[assignment.item_id])).content.decode()
     yield "report", client.get(f"/api/v1/runs/{assignment.item.run_id}/report/").content.decode()

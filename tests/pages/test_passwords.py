@@ -69,6 +69,14 @@ def test_password_link_expires_after_three_days(monkeypatch: pytest.MonkeyPatch)
     assert choose_password(Client(), link) == "refused"
 
 
+@pytest.mark.parametrize("standing", [{"is_active": False}, {"is_service": True}])
+def test_link_of_somebody_who_may_not_log_in_is_refused(standing: dict[str, bool]) -> None:
+    lee = make_user()
+    link = password_link(lee)
+    User.objects.filter(pk=lee.pk).update(**standing)
+    assert choose_password(Client(), link) == "refused"
+
+
 def test_password_change_ends_other_sessions() -> None:
     kim = make_user(Role.VIEWER, username="kim")
     current, other_client = Client(), Client()

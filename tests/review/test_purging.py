@@ -8,6 +8,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
@@ -15,7 +16,7 @@ from django.utils import timezone
 
 from evaluation.accounts import audit, erasure
 from evaluation.core.errors import DomainError
-from evaluation.models import Attempt, AuditEvent, Reply, User
+from evaluation.models import ApiToken, Attempt, AuditEvent, Reply, User
 from evaluation.runs.progress import spending
 from evaluation.scoring.replies import CachedReplies
 from evaluation.storage import append_only, integrity
@@ -45,7 +46,14 @@ def reviewer() -> User:
     User.objects.filter(pk=caller.user.pk).update(username="kim", first_name="Seoyeon", email="kim@example.org")
     item = caller.next(queue)["id"]
     form = {"values": GOOD, "comment": SECRET, "suggestion": SECRET, "idempotency_key": "k"}
-    assert caller.post(f"items/{item}/submit/", form).status_code == 200
+    assert caller.post(f"items/{item}/submit/", form, key="kim").status_code == 200
+    token = ApiToken.objects.create(
+        user=caller.user, project=queue.project, name=SECRET, sha256="0", scope="read", expires_at=timezone.now()
+    )
+    boss = make_user("admin", queue.project)
+    rows = [User.objects.get(pk=caller.user.pk), *caller.user.grants.select_related("user"), token]
+    for row in rows:
+        LogEntry.objects.log_actions(boss.pk, [row], 1, single_object=True)
     item = caller.next(queue)["id"]
     assert caller.post(f"items/{item}/draft/", {"values": GOOD, "comment": SECRET}).status_code == 204
     assert caller.post(f"items/{item}/flag/", {"kind": "unsafe", "comment": SECRET}).status_code == 204
@@ -55,7 +63,7 @@ def reviewer() -> User:
 
 def test_erased_person_leaves_only_figures(reviewer: User) -> None:
     figures = list(Rating.objects.values_list("pk", "value", "reviewer", "created_at"))
-    assert all(personal_text in texts() for personal_text in (SECRET, "kim@example.org", "Seoyeon"))
+    assert all(personal_text in texts() for personal_text in (SECRET, "kim@example.org", "Seoyeon", "kim: reviewer"))
     head = audit.chain_head()
     output = StringIO()
     lead = make_user("admin", reviewer.grants.first().project)
@@ -63,7 +71,7 @@ def test_erased_person_leaves_only_figures(reviewer: User) -> None:
     remaining_text = texts()
     assert not [
         personal_text
-        for personal_text in (SECRET, "kim@example.org", "Seoyeon", "'kim'")
+        for personal_text in (SECRET, "kim@example.org", "Seoyeon", "'kim'", "kim: reviewer")
         if personal_text in remaining_text
     ]
     assert list(Rating.objects.values_list("pk", "value", "reviewer", "created_at")) == figures

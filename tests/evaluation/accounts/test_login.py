@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from config.environment import read_networks
-from evaluation.accounts.login import blocked_until, record_failure
+from evaluation.accounts.login import blocked_until, record_failure, users_with_address
 from evaluation.models import AuditEvent, FailedLogin
 from tests.factories import make_user
 from tests.pages.world import make_world
@@ -34,6 +34,24 @@ def attempt(
     return (
         (browser or Client()).post(reverse(path), {"username": name, "password": password}, **request_meta).status_code
     )  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("address", "is_found"),
+    [
+        ("kim@github.example", True),
+        ("KIM@GitHub.example", True),
+        ("k\u0131m@github.example", False),  # dotless i
+        ("kim@g\u0131thub.example", False),
+        ("\u212aim@github.example", False),  # Kelvin sign
+        ("kim@github.example\u200b", False),
+        ("kim@github.ex\u0430mple", False),  # Cyrillic a
+    ],
+)
+def test_address_is_compared_without_letters_that_only_look_alike(address: str, is_found: bool) -> None:
+    kim = make_user(email="kim@github.example")
+    make_user(email="kim@github.example", is_active=False)
+    assert users_with_address(address) == ([kim] if is_found else [])
 
 
 def test_repeated_failures_also_block_the_right_password() -> None:

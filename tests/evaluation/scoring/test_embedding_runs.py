@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from evaluation.messages.explanations import explain_reason
 from evaluation.models import AnswerSet, Attempt, CachedEmbedding, Reply, Run, Score, WorkUnit
 from evaluation.runs.creation import prepare_run
 from evaluation.runs.execution import drain
-from evaluation.worker.lifecycle import resume, retry_failed
+from evaluation.worker import steps
+from evaluation.worker.lifecycle import cancel, pause, resume, retry_failed, start
 from tests.evaluation.judging.embedding.tiny import tiny_model
 from tests.evaluation.scoring.embedded import (
     complete_run,
@@ -123,6 +125,26 @@ def test_refused_text_fails_alone(server: JudgeServer) -> None:
         "poison": "failed",
     }
     assert Score.objects.get(run=run, status="failed").reason == "bad_request"
+
+
+@pytest.mark.parametrize(("stop", "state"), [(cancel, "skipped"), (pause, "todo")])
+def test_no_call_is_sent_after_a_stop(
+    server: JudgeServer, settings: Any, monkeypatch: pytest.MonkeyPatch, stop: Callable[[Run], bool], state: str
+) -> None:
+    settings.CONCORD_DISPATCHER = "django_q"
+    monkeypatch.setattr(steps, "TICK_SECONDS", 0.0)
+    # Each text of the refused call would be sent alone.
+    server.enqueue_embeddings(*[actions.status(400)] * 100)
+    run = draft_similarity_run([(f"answer {n}", f"expected {n}") for n in range(20)])
+    start(run)
+
+    def stop_after_first_call() -> None:
+        if server.requests:
+            stop(Run.objects.get(pk=run.pk))
+
+    drain(run.pk, seconds=30, tick=stop_after_first_call)
+    assert len(server.requests) <= 2
+    assert set(WorkUnit.objects.filter(run=run).values_list("state", flat=True)) == {state}
 
 
 def test_vectors_of_different_lengths_fail_the_score(server: JudgeServer) -> None:

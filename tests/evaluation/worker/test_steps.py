@@ -7,6 +7,7 @@ import time
 from threading import Event
 
 import pytest
+from django.db import OperationalError
 
 from evaluation.worker.steps import Steps, complete, delay, interleave, run_in_thread
 
@@ -51,7 +52,32 @@ def test_idle_group_is_asked_again_while_others_work() -> None:
     assert judged == [0, 1, 2]
 
 
-def test_every_group_is_closed_after_an_error_in_one() -> None:
+def failing(error: BaseException) -> Steps[None]:
+    yield 0.0
+    raise error
+
+
+def test_error_in_one_group_is_raised_after_the_others_have_ended() -> None:
+    log: list[str] = []
+    with pytest.raises(ValueError, match="broken"):
+        interleave([failing(ValueError("broken")), counted("a", log, 3)], Event())
+    assert log == ["a"] * 3
+
+
+def test_error_in_background_work_is_raised_after_the_groups_have_ended() -> None:
+    log: list[str] = []
+
+    def fail_in_background(calls_in_flight: bool) -> bool:
+        log.append("background")
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        interleave([counted("a", log, 3)], Event(), background=fail_in_background)
+    assert log == ["a", "background", "a", "a"]
+
+
+@pytest.mark.parametrize("error", [OperationalError("away"), KeyboardInterrupt()])
+def test_every_group_is_closed_at_an_interruption(error: BaseException) -> None:
     closed: list[str] = []
 
     def working() -> Steps[None]:
@@ -61,12 +87,8 @@ def test_every_group_is_closed_after_an_error_in_one() -> None:
         finally:
             closed.append("working")
 
-    def failing() -> Steps[None]:
-        yield 0.0
-        raise ValueError("broken")
-
-    with pytest.raises(ValueError, match="broken"):
-        interleave([working(), failing()], Event())
+    with pytest.raises(type(error)):
+        interleave([working(), failing(error)], Event())
     assert closed == ["working"]
 
 

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, transaction
 
 from evaluation.core.errors import DomainError, UnknownName
-from evaluation.models import Answer, AuditEvent, MetricDefinition, Run, User
+from evaluation.models import Answer, AnswerSet, AuditEvent, MetricDefinition, Run, User
 from review.agreement.answers import EventKind, answer_history
 from review.decisions.overrides import find_metric, override, revert
 from review.evidence.effective import standing_decision
@@ -16,7 +16,8 @@ from review.models import Override
 from review.ratings.leases import next_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import flag, submit
-from tests.factories import make_queue, make_scored_run, make_user
+from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
+from tests.review.clients import Caller
 
 pytestmark = pytest.mark.django_db
 
@@ -53,6 +54,18 @@ def make_expert(run: Run) -> tuple[User, Answer, Answer]:
     next_item = next_assignment(queue, person)
     assert next_item
     return person, assignment.item.answer, next_item.item.answer
+
+
+def test_answers_of_an_unfinished_import_take_no_decision(answer: Answer, lead: User) -> None:
+    """Else ``purge`` could not delete them."""
+    imported = make_answer_set(make_question_set(answer.answer_set.project))
+    AnswerSet.all_objects.filter(pk=imported.pk).update(is_unfinished=True)
+    pk = imported.answers.values_list("pk", flat=True)[0]
+    caller = Caller(lead)
+    for action in ("override", "adjudicate"):
+        body = {"metric": "correctness", "value": 3, "reason": "because"}
+        assert caller.post(f"answers/{pk}/{action}/", body).status_code == 404
+    assert not Override.objects.exists()
 
 
 def test_lead_overrides_any_score_with_a_reason(answer: Answer, metric: MetricDefinition, lead: User) -> None:

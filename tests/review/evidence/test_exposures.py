@@ -1,4 +1,4 @@
-"""Exposure records: members of open queues who saw the judge, once per answer or run."""
+"""Exposure records: members of queues who saw the judge, once per answer or run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from review.evidence.answers import record_answer_exposure, record_exposure, record_item_exposure, was_exposed
-from review.models import Exposure
-from review.queues.creation import close_queue
+from review.evidence.rating_input import RatingInput
+from review.models import Exposure, Rating
+from review.queues.creation import close_queue, reopen_queue
 from review.ratings.leases import next_assignment, prefetch_assignment
+from review.ratings.submitting import submit
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db
@@ -25,15 +27,24 @@ def test_member_is_recorded_once_with_the_first_view() -> None:
     assert was_exposed(person, answer.pk)
 
 
-def test_outsiders_and_members_of_closed_queues_are_not_recorded() -> None:
+def test_outsiders_are_not_recorded() -> None:
     queue = make_queue()
     person, answer = queue.members.get().reviewer, queue.items.first().answer
     record_exposure(make_user("evaluator", queue.project), answer, "answer page")
     record_exposure(AnonymousUser(), answer, "answer page")
     record_exposure(person, make_scored_run().answer_set.answers.first(), "answer page")
-    close_queue(queue, by=None)
-    record_exposure(person, answer, "answer page")
     assert not Exposure.objects.exists()
+
+
+def test_rating_after_a_view_while_the_queue_was_closed_is_not_blind() -> None:
+    queue = make_queue(metrics=["correctness"])
+    assignment = next_assignment(queue, queue.members.get().reviewer)
+    assert assignment
+    close_queue(queue, by=None)
+    record_exposure(assignment.reviewer, assignment.item.answer, "answer page")
+    reopen_queue(queue, by=None)
+    submit(assignment, {"correctness": RatingInput(2)}, idempotency_key="k", by=assignment.reviewer)
+    assert not Rating.objects.get().blind
 
 
 def test_export_exposes_every_answer_of_the_run_with_one_row() -> None:
