@@ -77,7 +77,6 @@ def test_units_of_killed_cluster_do_not_wait_for_lease_expiry(site: Site, judge:
     assert_each_score_once(site, run, 200)
 
 
-@pytest.mark.fast
 @pytest.mark.survives(
     "A web server that keeps ending at its start",
     happens="`serve` gives up.",

@@ -271,6 +271,7 @@ def test_role_form_selects_the_only_project_and_explains_roles(client: Client) -
     assert f'<option value="{other_project.pk}">' in page
 
 
+@pytest.mark.slow
 def test_lists_are_filtered_by_their_columns_only() -> None:
     client = make_world().client("admin")
     for model, table in admin.site._registry.items():

@@ -221,6 +221,7 @@ def test_reviewing_works_without_scripts(demo: dict[str, User], browser: Any, li
     assert ratings.filter(phase="initial").count() == 3
 
 
+@pytest.mark.slow
 def test_queue_preview_follows_the_form(demo: dict[str, User], browser: Any, live_server: Any) -> None:
     run = Run.objects.exclude(name__contains="graph").latest("pk")
     with open_window(browser, live_server.url, demo["lead"]) as window:

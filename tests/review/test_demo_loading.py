@@ -67,6 +67,7 @@ def test_calibration_exercise_is_large_enough_and_loaded_once(language: str) -> 
     assert statuses == ["active", "draft"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("language", "first"), [("en", "calibration-en"), ("ko", "calibration-ko")])
 def test_lists_begin_with_the_language_of_the_reader(language: str, first: str) -> None:
     project = demo_project()
@@ -92,6 +93,7 @@ def test_demo_has_an_administrator() -> None:
     assert client.get(reverse("admin:index")).status_code == 200
 
 
+@pytest.mark.slow
 def test_page_names_the_command_that_starts_the_toy_judge(settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
     settings.CONCORD_JUDGE_ORIGINS = []
