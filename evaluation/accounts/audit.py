@@ -180,12 +180,11 @@ def reseal_texts(seals: Iterable[AuditEvent], by: User | None) -> None:
 
 def _seal(model: type[TimestampedModel], before: datetime | None) -> int:
     after = _last_sealed_key(model)
-    rows = _unsealed(model)
-    # A set that is still being imported will be sealed as a whole.
-    if model.unfinished and (importing := _importing(model).first()):
-        rows = rows.filter(pk__lt=importing.pk)
-    oldest_rows = rows.values_list("pk", "created_at")[:ROWS_PER_SEAL]
+    oldest_rows = _unsealed(model).values_list("pk", "created_at")[:ROWS_PER_SEAL]
     keys = [pk for pk, _ in takewhile(lambda row: before is None or row[1] < before, oldest_rows)]
+    # A set that is still being imported will be sealed as a whole, and what follows it after it.
+    if keys and model.unfinished and (importing := _importing(model).filter(pk__gt=after, pk__lt=keys[-1]).first()):
+        keys = [pk for pk in keys if pk < importing.pk]
     if not keys:
         return 0
     columns = _sealed_columns(model)

@@ -287,18 +287,23 @@ def test_import_interrupted_for_days_starts_again(
 
 def test_set_is_sealed_once_it_is_complete(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     unsealed = []
+    store_questions = importing.store_questions
 
     def seal() -> None:
+        if not QuestionSet.objects.filter(name="meanwhile").exists():
+            with monkeypatch.context() as patch:
+                patch.setattr(importing, "store_questions", store_questions)
+                import_question_set(project, "meanwhile", question_file(*rows(7)), by=None)
         audit.seal_rows()
         unsealed.append(Question.objects.filter(question_set__name="before").count() - sealed_questions())
 
     import_question_set(project, "before", question_file(*rows(5)), by=None)
     interrupt_after_first_batch(monkeypatch, seal)
     import_question_set(project, "capitals", question_file(*rows()), by=None)
-    # Nothing of the set is sealed before it is complete, while the one before it is.
+    # Neither the set nor what follows it is sealed before it is complete, while the one before it is.
     assert unsealed == [0] * 3
     audit.seal_rows()
-    assert sealed_questions() == 5 + COUNT
+    assert sealed_questions() == 5 + 7 + COUNT
     assert list(audit.flaws()) == []
 
 
