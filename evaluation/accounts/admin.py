@@ -343,14 +343,15 @@ class AuditEventAdmin(ReadOnlyAdmin):
             # The app is no longer installed.
             except LookupError:
                 continue
-            objects = model._base_manager.in_bulk([event.object_id for event in typed_events])
+            rows = model._base_manager.none()
+            if self.admin_site.is_registered(model):
+                model_admin = self.admin_site.get_model_admin(model)
+                rows = model_admin.get_queryset(request) if model_admin.has_view_permission(request) else rows
+            elif request.user.is_superuser:
+                rows = model._base_manager.all()
+            objects = rows.in_bulk([event.object_id for event in typed_events])
             for event in typed_events:
-                subject = objects.get(model._meta.pk.to_python(event.object_id))
-                if self.admin_site.is_registered(model):
-                    event.is_linked = self.admin_site.get_model_admin(model).has_view_permission(request, subject)
-                    event.loaded_subject = subject if event.is_linked else None
-                elif request.user.is_superuser:
-                    event.loaded_subject = subject
+                event.loaded_subject = objects.get(model._meta.pk.to_python(event.object_id))
 
     @admin.display(description=_("object"))
     def subject(self, event: Any) -> str:
@@ -359,7 +360,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
         if subject is None:
             return f"{event.object_type} {event.object_id}"
         label = f"{subject._meta.verbose_name}: {subject}"
-        if not getattr(event, "is_linked", False):
+        if not self.admin_site.is_registered(type(subject)):
             return label
         view = f"admin:{subject._meta.app_label}_{subject._meta.model_name}_change"
         return format_html('<a href="{}">{}</a>', reverse(view, args=[subject.pk]), label)
