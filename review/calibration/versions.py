@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Q
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
@@ -18,12 +17,13 @@ from evaluation.core.errors import DomainError
 from evaluation.core.scales import ScaleKind
 from evaluation.models import Answer, MetricDefinition, Project, Run, SealedAnswer, User
 from evaluation.worker.lifecycle import seal_key
+from review.evidence.answers import exposed_answers
 from review.evidence.effective import load_evidence, run_samples
 from review.evidence.experts import ExpertRating, agreement_ratings
 from review.evidence.invalidation import invalidate_project_figures
 from review.evidence.sampling import weight_answers
 from review.evidence.seals import LabelForm, fixed_label_form, sealed_answers
-from review.models import Exposure, GoldItem, GoldRetirement, GoldSet, Rating
+from review.models import GoldItem, GoldRetirement, GoldSet, Rating
 from review.statistics.gold_split import AnswerGroup, Split, split_groups
 
 MAX_NAME_CHARS = 100
@@ -60,7 +60,7 @@ def collect_labels(run: Run, metrics: Collection[str] = ()) -> list[GoldLabel]:
             continue
         ratings = {answer: by_key[answer, pk] for answer in evidence.answers if (answer, pk) in by_key}
         weighting = weight_answers(ratings, samples.inclusions(pk, evidence.ratings))
-        seen = _answers_with_judge_seen(run, ratings)
+        seen = _answers_with_judge_seen(ratings)
         for index, answer in enumerate(weighting.answers):
             rating_values = tuple((rating.pk, rating.value) for rating in ratings[answer] if rating.value is not None)
             if not rating_values:
@@ -81,22 +81,14 @@ def collect_labels(run: Run, metrics: Collection[str] = ()) -> list[GoldLabel]:
     return labels
 
 
-def _answers_with_judge_seen(run: Run, ratings: Mapping[int, Sequence[ExpertRating]]) -> set[int]:
-    """Return the answers of which a rater has ever seen a judge's value. Two queries."""
-    rating_ids = {answer: [rating.pk for rating in answer_ratings] for answer, answer_ratings in ratings.items()}
-    all_ids = [pk for answer_keys in rating_ids.values() for pk in answer_keys]
+def _answers_with_judge_seen(ratings: Mapping[int, Sequence[ExpertRating]]) -> set[int]:
+    """Return the answers of which a rater has ever seen a judge's value."""
+    all_ids = [rating.pk for answer_ratings in ratings.values() for rating in answer_ratings]
     rows = Rating.objects.filter(pk__in=all_ids, reviewer__isnull=False)
-    revealed = set(rows.filter(assignment__revealed_at__isnull=False).values_list("answer_id", flat=True))
-    run_ids = Run.objects.filter(answer_set=run.answer_set_id).values("pk")
-    exposure_filter = Q(scope="answer", object_id__in=list(rating_ids)) | Q(scope="run", object_id__in=run_ids)
-    exposed: dict[int, set[tuple[str, int]]] = {}
-    for user, scope, object_id in Exposure.objects.filter(exposure_filter).values_list("user_id", "scope", "object_id"):
-        exposed.setdefault(user, set()).add((scope, object_id))
-    for answer, user in rows.values_list("answer_id", "reviewer_id"):
-        user_exposures = exposed.get(user or 0, set())
-        if ("answer", answer) in user_exposures or any(scope == "run" for scope, _ in user_exposures):
-            revealed.add(answer)
-    return revealed
+    revealed = rows.filter(assignment__revealed_at__isnull=False).values_list("answer_id", flat=True)
+    raters = set(rows.values_list("reviewer_id", "answer_id"))
+    exposed = exposed_answers({user for user, _ in raters if user}, ratings)
+    return {*revealed, *(answer for user, answer in raters if answer in exposed.get(user or 0, ()))}
 
 
 def ratings_hash(ratings: Iterable[tuple[int, float]]) -> str:

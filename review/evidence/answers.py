@@ -12,12 +12,10 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Length
 
-from evaluation.accounts.access import projects_with
-from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
 from evaluation.worker.lifecycle import RunConfig
 from review.evidence.rating_input import FlagKind
-from review.models import EventRuling, Exposure, QueueMember, Rating, ReviewItem, ReviewQueue
+from review.models import EventRuling, Exposure, Rating, ReviewQueue
 from review.models.statements import EXPOSED
 
 
@@ -168,31 +166,14 @@ ANSWER, RUN = "answer", "run"
 def record_exposure(user: User | AnonymousUser, subject: Answer | Run, via: str) -> None:
     """Record that a person has seen the judge's value of an answer, or of a whole run as in an export.
 
-    Call it before any page, endpoint or export shows a judge's value; ``via`` names that place in a word. Only members
-    of a queue that holds such an answer or an equal one are recorded, and leads who may decide on it, once each."""
-    if isinstance(subject, Answer):
-        record_answer_exposure(user, [subject.pk], via)
-    elif isinstance(user, User):
-        reviewed = _reviewed_equal_answers(user, Answer.objects.filter(answer_set=subject.answer_set_id), Q())
-        own_answers = {answer for answer, answer_set in reviewed if answer_set == subject.answer_set_id}
-        _record(user, RUN, [subject.pk] if own_answers else [], via)
-        _record(user, ANSWER, sorted({answer for answer, _ in reviewed} - own_answers), via)
+    Call it before any page, endpoint or export shows a judge's value; ``via`` names that place in a word. Everybody is
+    recorded, once each, because whoever looks today may be asked to rate tomorrow."""
+    _record(user, ANSWER if isinstance(subject, Answer) else RUN, [subject.pk], via)
 
 
 def record_answer_exposure(user: User | AnonymousUser, answer_ids: Collection[int], via: str) -> None:
     """Record that a person has seen the judge's values of several answers."""
-    if isinstance(user, User) and answer_ids:
-        answers = Answer.objects.filter(pk__in=answer_ids)
-        reviewed = _reviewed_equal_answers(user, answers, Q(answer__question__in=answers.values("question")))
-        _record(user, ANSWER, sorted({answer for answer, _ in reviewed}), via)
-
-
-def record_item_exposure(user: User, answer: Answer, via: str) -> None:
-    """Record that a reviewer has seen the judge's value of the answer of their current item.
-
-    The item shows nobody's rating, so equal answers stay unseen."""
-    if _reviewed_by(user).filter(answer=answer).exists():
-        _record(user, ANSWER, [answer.pk], via)
+    _record(user, ANSWER, answer_ids, via)
 
 
 def record_queue_exposure(user: User | AnonymousUser, queue: ReviewQueue) -> None:
@@ -202,18 +183,31 @@ def record_queue_exposure(user: User | AnonymousUser, queue: ReviewQueue) -> Non
 
 
 def was_exposed(user: User, answer_id: int) -> bool:
-    """Return whether the person is recorded as having seen a judge's value of the answer, alone or with a run."""
+    """Return whether the person is recorded as having seen a judge's value of the answer or of an equal one."""
     return EXPOSED.first(user=user.pk, answer=answer_id) is not None
 
 
-def _reviewed_by(user: User) -> QuerySet[ReviewItem]:
-    """Items that the person may still have to rate, or to decide on as a lead."""
-    # A closed queue may be opened again.
-    memberships = QueueMember.objects.filter(reviewer=user)
-    led_projects = projects_with(user, Action.ADJUDICATE)
-    return ReviewItem.objects.filter(
-        Q(queue__in=memberships.values("queue")) | Q(queue__project__in=led_projects.values("pk"))
-    )
+def exposed_answers(user_ids: Collection[int], answer_ids: Collection[int]) -> dict[int, set[int]]:
+    """Those of the answers of which a judge's value, or one of an equal answer, was seen, by user. Three queries."""
+    questions = Answer.objects.filter(pk__in=answer_ids).values("question")
+    candidates = Answer.objects.filter(question__in=questions)
+    runs = Run.objects.filter(answer_set__in=candidates.values("answer_set"))
+    shown = Q(scope=ANSWER, object_id__in=candidates.values("pk")) | Q(scope=RUN, object_id__in=runs.values("pk"))
+    exposures = list(Exposure.objects.filter(shown, user__in=user_ids).values_list("user_id", "scope", "object_id"))
+    if not exposures:
+        return {}
+    answer_sets = dict(runs.values_list("pk", "answer_set_id"))
+    equal_answers: dict[tuple[int, str], list[tuple[int, int]]] = {}
+    for pk, answer_set, question, text in candidates.values_list("pk", "answer_set_id", "question_id", "text"):
+        equal_answers.setdefault((question, text or f"answer {pk}"), []).append((pk, answer_set))
+    exposed: dict[int, set[int]] = {}
+    for user in {user for user, _, _ in exposures}:
+        own_exposures = {(scope, object_id) for by, scope, object_id in exposures if by == user}
+        sets = {answer_sets[object_id] for scope, object_id in own_exposures if scope == RUN}
+        for group in equal_answers.values():
+            if any((ANSWER, pk) in own_exposures or answer_set in sets for pk, answer_set in group):
+                exposed.setdefault(user, set()).update(pk for pk, _ in group)
+    return {user: seen.intersection(answer_ids) for user, seen in exposed.items()}
 
 
 def has_same_text(prefix: str = "") -> Q:
@@ -225,21 +219,12 @@ def has_same_text(prefix: str = "") -> Q:
     return Q(**{f"{path}pk": OuterRef("answer")}) | ~Q(**{f"{path}text": ""}) & Q(**equal_fields)
 
 
-def _reviewed_equal_answers(user: User, answers: QuerySet[Answer], restriction: Q) -> list[tuple[int, int]]:
-    """Answer and answer set of the person's items whose answer is one of these or equal to one.
-
-    Ratings of equal answers would reveal the opinions of others. ``restriction`` holds for all these items and lets the
-    database start from the few answers instead of all items."""
-    # Each half uses its own index. As one condition, every item would read all answers of a run.
-    equal_answers = answers.exclude(text="").filter(
-        question=OuterRef("answer__question"), text_hash=OuterRef("answer__text_hash")
-    )
-    items = _reviewed_by(user).filter(restriction, Q(answer__in=answers.values("pk")) | Exists(equal_answers))
-    return list(items.values_list("answer_id", "answer__answer_set_id"))
-
-
-def _record(user: User, scope: str, object_ids: Collection[int], via: str) -> None:
-    Exposure.objects.bulk_create(
-        [Exposure(user=user, scope=scope, object_id=object_id, via=via) for object_id in object_ids],
-        ignore_conflicts=True,
-    )
+def _record(user: User | AnonymousUser, scope: str, object_ids: Collection[int], via: str) -> None:
+    # Service users never rate blind.
+    if not isinstance(user, User) or user.is_service or not object_ids:
+        return
+    known = Exposure.objects.filter(user=user, scope=scope, object_id__in=object_ids)
+    new_ids = set(object_ids) - set(known.values_list("object_id", flat=True))
+    rows = [Exposure(user=user, scope=scope, object_id=object_id, via=via) for object_id in sorted(new_ids)]
+    if rows:
+        Exposure.objects.bulk_create(rows, ignore_conflicts=True)

@@ -181,16 +181,24 @@ QUEUES = [
 ]
 
 
+def exposure_sql(user: str, answer: str) -> str:
+    """Subquery with a row if the user has seen a judge's value of the answer or of one with the same text to the same
+    question, alone or with a run. Arguments are SQL expressions."""
+    return (
+        "SELECT 1 FROM evaluation_answer w JOIN evaluation_answer o ON o.question_id = w.question_id "  # noqa: S608 -- names of ours
+        "AND (o.id = w.id OR (o.text = w.text AND w.text <> '')) "
+        f"WHERE w.id = {answer} AND (EXISTS (SELECT 1 FROM review_exposure e WHERE e.user_id = {user} "
+        "AND e.scope = 'answer' AND e.object_id = o.id) OR EXISTS (SELECT 1 FROM evaluation_run r "
+        f"JOIN review_exposure e ON e.user_id = {user} AND e.scope = 'run' AND e.object_id = r.id "
+        "WHERE r.answer_set_id = o.answer_set_id))"
+    )
+
+
 _ASSISTED = (
     "EXISTS (SELECT 1 FROM review_assignment a JOIN review_reviewitem i ON i.id = a.item_id "
     "JOIN review_reviewqueue q ON q.id = i.queue_id WHERE a.id = NEW.assignment_id AND q.mode <> 'blind')"
 )
-_EXPOSED = (
-    "EXISTS (SELECT 1 FROM review_exposure e WHERE e.user_id = NEW.reviewer_id AND ((e.scope = 'answer' "
-    "AND e.object_id = NEW.answer_id) OR (e.scope = 'run' AND e.object_id IN (SELECT r.id FROM evaluation_run r "
-    "JOIN evaluation_answer o ON o.answer_set_id = r.answer_set_id WHERE o.id = NEW.answer_id))))"
-)
-
+_EXPOSED = f"EXISTS ({exposure_sql('NEW.reviewer_id', 'NEW.answer_id')})"
 _TOKEN_OF_ANOTHER = (
     "EXISTS (SELECT 1 FROM evaluation_apitoken t WHERE t.id = NEW.token_id "
     "AND (t.made_by_id IS NULL OR t.made_by_id <> NEW.reviewer_id))"

@@ -11,6 +11,7 @@ from evaluation.core.roles import Action
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, Question, RubricVersion, Score
 from evaluation.scoring.scores import COUNTING
 from evaluation.storage.statements import Columns, Statement
+from review.models.guards import exposure_sql
 from review.models.queues import Assignment, Draft, QueueMember, ReviewItem, ReviewQueue
 
 #: Common parts of the statements.
@@ -165,13 +166,8 @@ RETURNING lease_until, submitted_at, slot, fence
     submitted_at=DateTimeField(),
 )
 
-# Whether a user has seen a judge's value of an answer, alone or with a run.
-_EXPOSED = """
-SELECT 1 FROM review_exposure e WHERE e.user_id = %(user)s AND (
-  e.scope = 'answer' AND e.object_id = %(answer)s OR e.scope = 'run' AND e.object_id IN (
-    SELECT r.id FROM evaluation_run r JOIN evaluation_answer w ON w.answer_set_id = r.answer_set_id
-    WHERE w.id = %(answer)s))
-"""
+_EXPOSED = exposure_sql("%(user)s", "%(answer)s")
+#: Whether a user has seen a judge's value of an answer.
 EXPOSED = Statement(_EXPOSED)
 
 #: Conditions of a submit: whether the queue is open, whether the user has seen the judge, the number of the last rating

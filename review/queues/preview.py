@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluation.models import MetricDefinition, Run, User
-from review.models.queue_spec import CRITERIA_PER_ANSWER, QueueSpec
+from review.evidence.answers import exposed_answers
+from review.models.queue_spec import CRITERIA_PER_ANSWER, Mode, QueueSpec
 from review.queues.distribution import repeat_window, reviews_per_item
 from review.queues.pace import answer_pace
 from review.queues.sampling import ParamsByRun, QueuePlan, plan_queue
@@ -21,7 +22,8 @@ class QueuePreview:
     ``earlier_answers`` were drawn before and still lack ratings. ``per_reviewer`` is the number of answers per person,
     hidden repeats included, and takes ``seconds_per_reviewer``. ``pace`` is in seconds per answer; ``pace_measured``
     says whether it is the project's own. ``criteria_per_answer`` is lower than the number of criteria where they
-    rotate. ``plan`` is the sample."""
+    rotate. ``exposed`` are reviewers who can no longer rate so many of the answers blind; empty in assisted mode.
+    ``plan`` is the sample."""
 
     frame_size: int
     items: int
@@ -33,6 +35,7 @@ class QueuePreview:
     pace_measured: bool
     pace: float
     criteria_per_answer: int
+    exposed: Mapping[str, int]
     plan: QueuePlan
 
 
@@ -62,6 +65,10 @@ def queue_preview(
     repeat_window(spec.repeat_share, ratings, len(reviewers))
     ratings_each = math.ceil(ratings * (1 + spec.repeat_share) / max(len(reviewers), 1))
     criteria = min(len(metrics), CRITERIA_PER_ANSWER) if spec.rotates_criteria(len(metrics)) else len(metrics)
+    exposed: dict[str, int] = {}
+    if spec.mode == Mode.BLIND:
+        seen = exposed_answers([reviewer.pk for reviewer in reviewers], plan.items)
+        exposed = {str(reviewer): len(seen[reviewer.pk]) for reviewer in reviewers if seen.get(reviewer.pk)}
     pace = answer_pace(runs[0].project_id, criteria, list(plan.items))
     return QueuePreview(
         frame_size=plan.frame_size,
@@ -74,5 +81,6 @@ def queue_preview(
         pace_measured=pace.measured,
         pace=pace.seconds,
         criteria_per_answer=criteria,
+        exposed=exposed,
         plan=plan,
     )

@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 
 from evaluation.core.errors import DomainError
 from evaluation.models import User
-from review.evidence.answers import record_item_exposure
+from review.evidence.answers import record_exposure
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.models.statements import (
@@ -82,7 +82,7 @@ def next_assignment(queue: ReviewQueue, user: User) -> Assignment | None:
 
     assignment = _retry_lost_slots(attempt)
     if assignment and queue.mode == ReviewQueue.Mode.ASSISTED:
-        record_item_exposure(user, assignment.item.answer, "assisted")
+        record_exposure(user, assignment.item.answer, "assisted")
     return assignment
 
 
@@ -103,7 +103,7 @@ def prefetch_assignment(queue: ReviewQueue, user: User, current: Assignment) -> 
 
     prefetched = _retry_lost_slots(attempt)
     if prefetched and queue.mode == ReviewQueue.Mode.ASSISTED:
-        record_item_exposure(user, prefetched.item.answer, "assisted")
+        record_exposure(user, prefetched.item.answer, "assisted")
     return prefetched
 
 

@@ -14,7 +14,7 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import DomainError
 from evaluation.models import MetricDefinition, User
 from evaluation.profiles.spec import ProfileSpec
-from review.evidence.answers import is_sampled, record_item_exposure
+from review.evidence.answers import is_sampled, record_exposure
 from review.evidence.effective import adjudicated_metrics_by_answer
 from review.evidence.invalidation import invalidate_figures
 from review.evidence.rating_input import (
@@ -95,7 +95,7 @@ def reveal(assignment: Assignment) -> list[JudgeComparison]:
             pk=assignment.pk, state=State.SUBMITTED, revealed_at__isnull=True
         )
         if submitted_assignments.update(state=State.REVEALED, revealed_at=Now()):
-            record_item_exposure(assignment.reviewer, assignment.item.answer, "reveal")
+            record_exposure(assignment.reviewer, assignment.item.answer, "reveal")
             ItemEvent.objects.create(assignment=assignment, verb="reveal")
     assignment.refresh_from_db(fields=["state", "revealed_at", "submitted_at"])
     if assignment.revealed_at is None:

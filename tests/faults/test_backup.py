@@ -161,6 +161,7 @@ def foreign_database(site: Site, folder: Path) -> bytes:
     happens="SQLite's log is written into the file.",
     see="A line of the log where that failed.",
 )
+@pytest.mark.parametrize("reader_open", [False, True])
 def test_serve_checkpoints_wal_on_stop_or_reports_failure(site: Site, judge: JudgeServer, reader_open: bool) -> None:
     if site.is_postgres:
         pytest.skip("a server's log is its own")

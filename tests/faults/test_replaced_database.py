@@ -204,4 +204,6 @@ def test_restored_backup_takes_the_place_of_the_stopped_site(site: Site, files: 
     parent, port = start_site(site)
     wait_until(lambda: send_request(port, "/readyz")[0] == 200, seconds=15)
     stop_site(parent)
-    assert stored_names(file) < stored_names(file.with_name("moved")) == set(writers.names)
+    stored = stored_names(file.with_name("moved"))
+    # A set may be stored whose answer was a 503, because the file was away when it was sent.
+    assert stored_names(file) < stored >= set(writers.names)

@@ -104,7 +104,7 @@ def web_processes(child_pids: list[int]) -> list[int]:
     return [pid for pid in child_pids if "granian" in command_line(pid)]
 
 
-def wait_until(condition: object, seconds: float = 30) -> None:
+def wait_until(condition: object, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():  # type: ignore[operator]

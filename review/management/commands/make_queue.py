@@ -109,6 +109,7 @@ class Command(SiteCommand):
             "criteria": len(metrics),
             "criteria_each": preview.criteria_per_answer if preview.criteria_per_answer < len(metrics) else None,
             "goals": [asdict(goal) for goal in goals],
+            "exposed": dict(preview.exposed),
         }
         if options["format"] == "json":
             self.stdout.write(json.dumps(facts, ensure_ascii=False, allow_nan=False))
@@ -125,6 +126,9 @@ def _effort_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     yield _("%(each)d ratings for each reviewer, about %(time)s") % {"each": facts["per_reviewer"], "time": time}
     if facts["criteria_each"]:
         yield _("%(criteria_each)d of %(criteria)d criteria for each answer, in turn") % facts
+    for name, count in facts["exposed"].items():
+        text = _("%(name)s has seen the judge's values of %(count)d of these answers: these ratings will not be blind")
+        yield text % {"name": name, "count": count}
 
 
 def _outcome_lines(facts: Mapping[str, Any], figures: Mapping[int, Figure]) -> Iterator[str]:

@@ -151,11 +151,12 @@ def test_closeness_is_the_agreement_of_both_versions_on_the_same_answers(place: 
     assert closeness_changes(workbench, place.create_draft("unjudged")) == []
 
 
-def test_page_shows_no_holdout_text_and_records_no_exposure(place: CalibrationSetup) -> None:
+def test_page_shows_no_holdout_text_and_records_what_it_shows(place: CalibrationSetup) -> None:
     version = place.create_draft("<script>alert(1)</script>")
     for scored_version in (version, place.statuses.active):
         score_open_answers(place, scored_version, lambda number: 1.0 if number % 2 else -1.0)
-    holdout_texts = set(place.gold.items.filter(split="hold_out").values_list("answer__text", flat=True))
+    holdout = place.gold.items.filter(split="hold_out")
+    holdout_texts = set(holdout.values_list("answer__text", flat=True))
     lead = client_of(place, Role.LEAD)
     url = reverse("calibration", args=[place.gold.pk])
     for page in (0, 1, 2, 14):
@@ -163,7 +164,9 @@ def test_page_shows_no_holdout_text_and_records_no_exposure(place: CalibrationSe
         assert not holdout_texts & set(re.findall(r"Answer \d+, worth \d\.", body))
         assert "<script>alert(1)" not in body
     assert "because" in lead.get(url).content.decode()
-    assert not Exposure.objects.exists()  # the person has nothing to rate
+    exposed_answers = set(Exposure.objects.values_list("object_id", flat=True))
+    assert exposed_answers
+    assert exposed_answers.isdisjoint(holdout.values_list("answer", flat=True))
 
 
 def test_pages_name_metrics_and_strategies_in_the_users_language(place: CalibrationSetup) -> None:

@@ -294,7 +294,7 @@ def test_rating_stays_blind_after_exposures_of_others_or_other_answers(world: Wo
 
 
 def test_assisted_rating_is_never_blind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "record_item_exposure", lambda *_: None)
+    monkeypatch.setattr(leases, "record_exposure", lambda *_: None)
     world = World(mode="assisted")
     execute(update_sql(world.assignment, f"state = 'finished', submitted_at = '{NOW}'"))
     assert_refused(world.rating(blind=True), "not blind")

@@ -10,6 +10,7 @@ import pytest
 from evaluation.core.errors import DomainError
 from evaluation.judges.shipped import definitions
 from evaluation.models import Run, Score
+from review.evidence.answers import record_answer_exposure
 from review.evidence.rating_input import RatingInput
 from review.models import Assignment, ReviewQueue
 from review.models.queue_spec import QueueSpec
@@ -63,6 +64,16 @@ def test_single_answer_of_two_runs_comes_from_the_first() -> None:
     preview = preview_of(runs, size=1)
     assert (preview.items, preview.frame_size) == (1, 12)
     assert create_queue(runs, size=1).items.count() == 1
+
+
+def test_preview_names_reviewers_who_saw_the_judge() -> None:
+    run, spec = run_of(6), queue_spec({"strategy": "uniform", "size": 6})[0]
+    reader, other = (make_user("reviewer", run.project) for _ in range(2))
+    record_answer_exposure(reader, run.answer_set.answers.values_list("pk", flat=True)[:4], "run page")
+    metrics = list(definitions(["correctness"]).values())
+    assert queue_preview([run], metrics, spec, reviewers=[reader, other]).exposed == {str(reader): 4}
+    assisted = spec.model_copy(update={"mode": "assisted"})
+    assert not queue_preview([run], metrics, assisted, reviewers=[reader, other]).exposed
 
 
 def test_preview_counts_unrated_answers_of_earlier_queues() -> None:
