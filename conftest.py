@@ -26,7 +26,7 @@ hypothesis.settings.load_profile("fast")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option with which CI runs a part of the slow tests."""
-    parser.addoption("--slice", metavar="NUMBER/COUNT", help="run the test files of one of so many parts")
+    parser.addoption("--slice", metavar="NUMBER/COUNT", help="run one of so many parts of the tests")
 
 
 def pytest_configure() -> None:
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("database")
     if part := config.getoption("slice"):
         number, count = map(int, part.split("/"))
-        items[:] = [item for item in items if zlib.crc32(item.nodeid.partition("::")[0].encode()) % count == number]
+        items[:] = [item for item in items if zlib.crc32(item.nodeid.partition("[")[0].encode()) % count == number]
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tests import without_contrib
 
-SLICES = 8
+SLICES = 12
 # Compiled modules are kept whatever the environment says: each worker, and each command that a test starts, would
 # compile everything again.
 KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
