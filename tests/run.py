@@ -22,19 +22,23 @@ SLICES = 12
 KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
 # Workers use all cores already; threads of linear algebra would only wait for each other.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-# One worker more than there are cores, since tests wait for browsers, servers and processes.
-SPREAD = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal")
+CORES = os.cpu_count() or 1
+# Each fault test starts several processes of its own, and expects them to work within some seconds.
+FAULT_WORKERS = CORES
 OTHER_TARGETS = "not endurance and not crowd and not bench"
 # The exit code of pytest where no test has these marks, as a slice may have it.
 NO_TESTS = 5
 
 
 class Lane(NamedTuple):
-    """Tests that run in one pytest process: their marks, and on which database."""
+    """Tests that run in one pytest process: their marks, and on which database.
+
+    By default one worker more than there are cores, since tests wait for browsers and servers."""
 
     title: str
     marks: str
     postgres: bool = False
+    workers: int = CORES + 1
 
 
 FAST = (
@@ -44,7 +48,7 @@ FAST = (
 ALL_TESTS = (
     Lane("All tests, SQLite", "not faults"),
     Lane("All tests, PostgreSQL", "database and not faults and not browser", postgres=True),
-    Lane("Faults", "faults"),
+    Lane("Faults", "faults", workers=FAULT_WORKERS),
 )
 REMAINING_TESTS = (
     Lane("Slow tests, SQLite", "slow and not faults"),
@@ -53,7 +57,7 @@ REMAINING_TESTS = (
         "database and not faults and not browser and (slow or not both_databases)",
         postgres=True,
     ),
-    Lane("Faults", "faults and slow"),
+    Lane("Faults", "faults and slow", workers=FAULT_WORKERS),
 )
 
 
@@ -69,7 +73,8 @@ def run(lanes: tuple[Lane, ...], *options: str) -> int:
             continue
         print(f"== {lane.title}", flush=True)
         environment = os.environ | KEEP_COMPILED | ONE_THREAD | ({"DATABASE_URL": server} if lane.postgres else {})
-        command = [sys.executable, "-m", "pytest", "-m", f"({lane.marks}) and {OTHER_TARGETS}", *SPREAD, *options]
+        spread = ("-n", str(lane.workers), "--dist", "worksteal")
+        command = [sys.executable, "-m", "pytest", "-m", f"({lane.marks}) and {OTHER_TARGETS}", *spread, *options]
         code = subprocess.run(command, env=environment, check=False).returncode
         if code not in (0, NO_TESTS):
             return code

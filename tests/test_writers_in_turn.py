@@ -139,6 +139,10 @@ def test_waiting_writer_learns_which_process_writes(folder: Path) -> None:
         with writing(writer), pytest.raises(OperationalError, match=holder) as raised, writing(waiting):
             pass
         assert unavailable_reason(raised.value) == LOCKED
+        with writing(writer), pytest.raises(OperationalError, match=holder), waiting.cursor() as cursor:
+            cursor.execute("CREATE TABLE other (id integer)")  # outside a transaction
+        with writing(writer), pytest.raises(OperationalError, match=holder), waiting.cursor() as cursor:
+            cursor.executemany("INSERT INTO counter VALUES (%s)", [(1,), (2,)])
         with closing(sqlite3.connect(folder / "site.sqlite3", isolation_level=None)) as stranger:
             stranger.execute("BEGIN IMMEDIATE")
             with pytest.raises(OperationalError, match="by another program"), writing(waiting):

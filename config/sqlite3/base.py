@@ -8,11 +8,13 @@ when its process ends. SQLite's own retries still cover writers that do not use 
 Writes to a deleted or replaced file would be lost without an error, so each statement checks the file first
 (``file.py``). Only ``migrate`` creates a file: a missing database is an error."""
 
+import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
 from config.sqlite3.file import DatabaseFile, claim, database_file, sqlite_error
@@ -20,6 +22,34 @@ from evaluation.storage.versions import refuse_newer_database
 
 # Shorter waits for the lock are not subtracted from SQLite's own time-out.
 NEGLIGIBLE_WAIT_SECONDS = 1.0
+
+
+class Cursor(base.SQLiteCursorWrapper):
+    """Cursor that names the process which kept it from the database, also for a statement outside a transaction."""
+
+    file: DatabaseFile
+    timeout: float
+
+    def execute(self, query: str, params: Any = None) -> Any:
+        """Execute a statement.
+
+        :raises sqlite3.OperationalError: as SQLite; naming the writer if the database stayed locked."""
+        with self._naming_writer():
+            return super().execute(query, params)
+
+    def executemany(self, query: str, param_list: Any) -> Any:
+        """Execute a statement with each of the parameters; errors as :meth:`execute`."""
+        with self._naming_writer():
+            return super().executemany(query, param_list)
+
+    @contextmanager
+    def _naming_writer(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+                raise self.file.busy_error(self.timeout, self.file.writer()) from error
+            raise
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -54,9 +84,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def create_cursor(self, name: str | None = None) -> Any:
         """Return a cursor, after checking that the file is still the one that was opened."""
-        if self._file is not None:
-            self._file.require_unchanged()
-        return super().create_cursor(name)
+        if self._file is None:
+            return super().create_cursor(name)
+        self._file.require_unchanged()
+        cursor = self.connection.cursor(factory=Cursor)
+        cursor.file, cursor.timeout = self._file, self.settings_dict["OPTIONS"]["timeout"]
+        return cursor
 
     def _start_transaction_under_autocommit(self) -> None:
         begin = super()._start_transaction_under_autocommit  # type: ignore[misc]  # left out of the stubs
@@ -71,10 +104,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self._set_busy_timeout(max(0.0, timeout - waited))
             try:
                 begin()
-            except OperationalError as error:
-                if getattr(error.__cause__, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
-                    raise self._file.busy_error(timeout, self._file.writer()) from error
-                raise
             finally:
                 if waited >= NEGLIGIBLE_WAIT_SECONDS:
                     self._set_busy_timeout(timeout)

@@ -98,13 +98,17 @@ def heartbeat_is_fresh(host: str = "") -> bool:
 
 log = logging.getLogger("concord.serve")
 
+MAX_SECONDS_ALLOWED = 900
+
 
 class Watchdog:
-    """Restarts a wedged cluster; called by the supervisor. After each start the cluster has the full time-out."""
+    """Restarts a wedged cluster; called by the supervisor. After each start the cluster has the full time-out, twice
+    as much after each restart without a heartbeat since, because a busy machine may need longer to start it."""
 
     def __init__(self, cluster: Child) -> None:
         self.cluster = cluster
         self.started_at = time.monotonic()
+        self.seconds_allowed = settings.CONCORD_WORKER_TIMEOUT_SECONDS
 
     def __call__(self) -> None:
         """Enqueue a heartbeat and stalled runs; restart the cluster if its last heartbeat is too old."""
@@ -112,10 +116,7 @@ class Watchdog:
             # The supervisor already knows and will restart it.
             return
         try:
-            silent = (
-                time.monotonic() - self.started_at > settings.CONCORD_WORKER_TIMEOUT_SECONDS
-                and not heartbeat_is_fresh(settings.CONCORD_HOST)
-            )
+            fresh = heartbeat_is_fresh(settings.CONCORD_HOST)
             enqueue_heartbeat()
             requeue_stalled()
         except DatabaseError as error:
@@ -124,8 +125,11 @@ class Watchdog:
             return
         finally:
             connection.close()
-        if silent:
-            silence = f"gave no sign of life for {settings.CONCORD_WORKER_TIMEOUT_SECONDS} s"
+        if fresh:
+            self.seconds_allowed = settings.CONCORD_WORKER_TIMEOUT_SECONDS
+        elif time.monotonic() - self.started_at > self.seconds_allowed:
+            silence = f"gave no sign of life for {self.seconds_allowed} s"
+            self.seconds_allowed = min(2 * self.seconds_allowed, MAX_SECONDS_ALLOWED)
             log.error("the cluster %s, restarting it", silence)
             self.cluster.restart()
             self.on_restart(self.cluster.name, silence)

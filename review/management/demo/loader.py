@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -46,16 +47,15 @@ class DemoUser:
 
 
 def create_demo_users(project: Project) -> list[DemoUser]:
-    """Create missing demo users and give each a new random password."""
+    """Create missing demo users and give all of them one new random password."""
     setup = read_provision_file(DATA_DIR / "provision.yaml")
     provision(setup.model_copy(update={"project": project.name}))
-    users = []
-    for person in setup.people:
-        user, password = User.objects.get(username=person.username), secrets.token_urlsafe(9)
-        user.set_password(password)
-        user.save(update_fields=["password"])
-        users += [DemoUser(person.username, password, role) for role in person.roles]
-    return users
+    password = secrets.token_urlsafe(9)
+    # Hashed once: hashing is slow on purpose.
+    User.objects.filter(username__in=[person.username for person in setup.people]).update(
+        password=make_password(password)
+    )
+    return [DemoUser(person.username, password, role) for person in setup.people for role in person.roles]
 
 
 PROJECT = "Demo"
