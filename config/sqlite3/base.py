@@ -60,6 +60,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     _file: DatabaseFile | None = None
     _is_recorded_writer = False
 
+    @property
+    def _timeout(self) -> float:
+        # Python's own limit, for a connection without the option.
+        return float(self.settings_dict["OPTIONS"].get("timeout", 5.0))
+
     def claim(self, part: str) -> str:
         """Reserve a part of ``serve`` on this database for this process; another process that runs it, in words."""
         return "" if self.is_in_memory_db() else claim(str(self.settings_dict["NAME"]), part)
@@ -88,7 +93,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return super().create_cursor(name)
         self._file.require_unchanged()
         cursor = self.connection.cursor(factory=Cursor)
-        cursor.file, cursor.timeout = self._file, self.settings_dict["OPTIONS"]["timeout"]
+        cursor.file, cursor.timeout = self._file, self._timeout
         return cursor
 
     def _start_transaction_under_autocommit(self) -> None:
@@ -97,7 +102,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             begin()
             return
         started = time.monotonic()
-        timeout = self.settings_dict["OPTIONS"]["timeout"]
+        timeout = self._timeout
         with self.wrap_database_errors, self._file.writers_turn(timeout):
             waited = time.monotonic() - started
             if waited >= NEGLIGIBLE_WAIT_SECONDS:

@@ -43,6 +43,8 @@ def is_web(pid: int) -> bool:
     see="`restarted` in `healthcheck`.",
 )
 def test_killed_web_process_restarts_and_cluster_stays_up(site: Site, judge: JudgeServer, victim: str) -> None:
+    # Only the web server is to be restarted, however slowly the cluster starts.
+    site.environment["SITE_WORKER_TIMEOUT_SECONDS"] = "120"
     parent = site.start("manage.py", "serve", "--port", str(port := free_port()))
     wait_until(lambda: site_answers(port) and len(cluster_processes(parent.pid)) >= 5)
     cluster = set(cluster_processes(parent.pid))
