@@ -176,6 +176,7 @@ def test_responses_match_permission_table(person: str) -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.slow
 def test_routes_reject_other_http_methods() -> None:
     world = make_world()
     client = world.client("lead")

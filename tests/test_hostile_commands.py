@@ -265,6 +265,7 @@ def run(
 
 
 @pytest.mark.parametrize("name", first_fast(ENVIRONMENTS, FAST_ENVIRONMENTS))
+@pytest.mark.slow
 def test_hostile_environments_end_with_a_sentence(name: str, folder: Path, request: pytest.FixtureRequest) -> None:
     environment, arguments = ENVIRONMENTS[name]
     if "DATABASE_URL" not in environment and name not in list(ENVIRONMENTS)[:FAST_ENVIRONMENTS]:

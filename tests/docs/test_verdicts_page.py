@@ -151,6 +151,7 @@ def sentences_in_page(text: str, case: str) -> list[str]:
 
 
 @pytest.mark.parametrize("case", [*ONE_RUN, *TWO_RUNS])
+@pytest.mark.slow
 def test_page_shows_the_generated_sentences(case: str) -> None:
     build_run, build_runs = ONE_RUN.get(case), TWO_RUNS.get(case)
     subject = build_run() if build_run else build_runs() if build_runs else []

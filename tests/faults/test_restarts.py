@@ -84,6 +84,7 @@ def test_units_of_killed_cluster_do_not_wait_for_lease_expiry(site: Site, judge:
     happens="`serve` gives up.",
     see="Exit 1 with “giving up”.",
 )
+@pytest.mark.slow
 def test_permanently_failing_server_ends_serve_with_message(site: Site) -> None:
     site.environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
     with_occupied = site.start("-c", OCCUPIED, str(port := free_port()))

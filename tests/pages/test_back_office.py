@@ -413,6 +413,7 @@ def test_default_profile_step_links_to_the_project_form() -> None:
 
 
 @pytest.mark.parametrize("person", list(STAFF))
+@pytest.mark.slow
 def test_every_task_and_step_of_the_index_opens_for_its_role(person: str) -> None:
     world = make_world()
     Run.objects.filter(pk=world.run.pk).update(state=Run.State.INCOMPLETE)

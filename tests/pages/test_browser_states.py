@@ -86,6 +86,7 @@ def test_error_pages_have_no_problems(
 
 
 @pytest.mark.parametrize(("language", "size"), FIRST_VIEW_FAST, ids=VIEW_IDS)
+@pytest.mark.slow
 def test_change_towards_differing_judge_needs_a_reason(
     browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:

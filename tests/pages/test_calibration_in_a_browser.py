@@ -91,6 +91,7 @@ class Walk:
 
 
 @pytest.mark.parametrize("answer_count", [160])
+@pytest.mark.slow
 def test_page_says_what_is_missing_before_and_after_freezing(
     judge: JudgeVersion, browser: Any, live_server: Any
 ) -> None:

@@ -201,6 +201,7 @@ def korean_page_english(world: World, person: str, url: str, status: int = 200) 
 
 
 @pytest.mark.parametrize("name", list(PAGES))
+@pytest.mark.slow
 def test_korean_page_has_no_english_sentence(name: str) -> None:
     world = make_world()
     person, address = PAGES[name]

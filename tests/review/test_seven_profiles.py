@@ -71,6 +71,7 @@ def evaluate_demo(project: str, profile: str, path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", first_fast(NAMES, 3))
+@pytest.mark.slow
 def test_profile_runs_without_a_key_and_reports_its_source_names(project: str, name: str, tmp_path: Path) -> None:
     report = evaluate_demo(project, name, tmp_path / "report.json")
     run = Run.objects.get(pk=report["run"]["id"])

@@ -39,6 +39,7 @@ def test_korean_is_found_without_its_particles() -> None:
 
 
 @pytest.mark.parametrize("question", ["", "   ", "zebra", "the of"])
+@pytest.mark.slow
 def test_words_that_no_text_has_find_nothing(question: str) -> None:
     assert top_hits(WordIndex(TEXTS).scores(question), 3, above=0.0) == []
 

@@ -285,6 +285,7 @@ def test_import_interrupted_for_days_starts_again(
         assert list(audit.flaws()) == []
 
 
+@pytest.mark.slow
 def test_set_is_sealed_once_it_is_complete(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     unsealed = []
     store_questions = importing.store_questions

@@ -96,6 +96,7 @@ def test_passages_without_any_match_are_refused_unless_accepted(tmp_path: Path) 
     assert AnswerSet.objects.get().answers.get().retrieved_ids == ["Guide 1"]
 
 
+@pytest.mark.slow
 def test_unknown_columns_are_one_problem_with_a_map_that_reads_the_file(answers: Path, tmp_path: Path) -> None:
     table = answers.with_name("messy.csv")
     table.write_bytes("질문 번호;봇 답변;문맥1;문맥 2;CTX-3\nq1;도시 1;가|나;;다\nq2;도시 2;;라;\n".encode("cp949"))

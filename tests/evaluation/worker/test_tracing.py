@@ -126,6 +126,7 @@ def test_tracing_is_off_unless_enabled_by_standard_variables(environment: dict[s
     assert tracing.is_enabled(environment) is expected
 
 
+@pytest.mark.slow
 def test_opentelemetry_is_not_imported_while_tracing_is_off() -> None:
     code = (
         "import sys, django; django.setup(); import evaluation.runs.execution; from evaluation.worker import tracing;"

@@ -183,6 +183,7 @@ def check_promise(runs: list[Run], spec: QueueSpec, reviewer: User) -> None:
 
 @pytest.mark.parametrize("parts", [1, 3, 4])
 @pytest.mark.parametrize("unit", ["run_means", "per_answer"])
+@pytest.mark.slow
 def test_planned_next_review_gives_a_corrected_score(parts: int, unit: str) -> None:
     (run,) = judged_runs(90, parts, unit, 1, same_answers=False)
     reviewer = make_user(Role.REVIEWER, run.project)

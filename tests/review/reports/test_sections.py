@@ -95,6 +95,7 @@ def has_entry(text: str, about: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", list(VALUES))
+@pytest.mark.slow
 def test_entry_appears_everywhere_by_default(run: Run, kind: str) -> None:
     numbers = {section.name: 0.4131 + at / 100 for at, section in enumerate(SECTIONS)}
     entries = [(section, make_entry(section.name, VALUES[kind](numbers[section.name]))) for section in SECTIONS]
