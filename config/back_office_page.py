@@ -50,7 +50,7 @@ class BackOfficePage:
         """Setup progress as a sentence."""
         if not self.open_steps:
             return gettext("Everything is set up.")
-        text = ngettext("%(count)d step is left.", "%(count)d steps are left.", self.open_steps)
+        text = ngettext("%(count)d step left.", "%(count)d steps left.", self.open_steps)
         return text % {"count": self.open_steps}
 
 
@@ -66,43 +66,41 @@ def _steps(projects: QuerySet[Project], user: UserOrAnonymous, actions: set[Acti
     may_administer, may_evaluate, may_lead = (
         action in actions for action in (Action.ADMINISTER, Action.EVALUATE, Action.MANAGE_REVIEW)
     )
-    admin_note, lead_note = _("An administrator does this."), _("A lead does this.")
+    admin_note, lead_note = _("Ask an administrator."), _("Ask a lead.")
     newest = Run.objects.filter(project__in=projects, state__in=Run.ENDED).order_by("-pk").first()
     may_create_project = bool(user.is_superuser)
     reviewers = RoleGrant.objects.filter(project__in=projects, role=Role.REVIEWER)
     # The baseline judge has no endpoint and does not count.
     judges = JudgeVersion.objects.filter(project__in=projects, endpoint__isnull=False)
-    reviewer_hint = _(
-        "Whoever is to rate needs the role of a reviewer in the project; a superuser has none until it is given."
-    )
+    reviewer_hint = _("Reviewers need the reviewer role in the project. Superusers need it too.")
 
     def step(title: Text, table: QuerySet[Any] | bool, url: str, allowed: bool, note: Text, hint: Text = "") -> Link:
         done = table if isinstance(table, bool) else table.exists()
         return Link(title, url if allowed else "", hint if allowed else note, done)
 
-    yield step(_("A project"), projects, reverse("admin:evaluation_project_add"), may_create_project, admin_note)
+    yield step(_("Project"), projects, reverse("admin:evaluation_project_add"), may_create_project, admin_note)
     grant_url = reverse("admin:evaluation_rolegrant_add")
-    yield step(_("People with roles"), reviewers, grant_url, may_administer, admin_note, reviewer_hint)
+    yield step(_("People and roles"), reviewers, grant_url, may_administer, admin_note, reviewer_hint)
     endpoint_url = reverse("admin:evaluation_endpoint_add")
-    endpoint_hint = _("Without one the built-in baseline judges.")
-    yield step(_("An endpoint"), Endpoint.objects.all(), endpoint_url, may_administer, admin_note, endpoint_hint)
+    endpoint_hint = _("Without one, the built-in baseline judges.")
+    yield step(_("Endpoint"), Endpoint.objects.all(), endpoint_url, may_administer, admin_note, endpoint_hint)
     judge_url = reverse("admin:evaluation_judgeversion_add")
-    yield step(_("A judge"), judges, judge_url, may_evaluate, admin_note, _("A model of that endpoint."))
+    yield step(_("Judge"), judges, judge_url, may_evaluate, admin_note, _("A model at that endpoint."))
     has_profile = projects.exclude(default_profile="").exists()
     project = access.projects_with(user, Action.ADMINISTER).filter(default_profile="").order_by("pk").first()
     project_url = reverse("admin:evaluation_project_change", args=[project.pk]) if project else ""
-    profile_hint = _("It decides how metrics make one score. Without one: standard.")
-    yield step(_("A default profile"), has_profile, project_url, may_administer, admin_note, profile_hint)
+    profile_hint = _("Combines metrics into one score. Default: standard.")
+    yield step(_("Default profile"), has_profile, project_url, may_administer, admin_note, profile_hint)
     question_sets = QuestionSet.objects.filter(project__in=projects)
     yield step(_("Questions"), question_sets, reverse("question-set-upload"), may_evaluate, lead_note)
     answers = AnswerSet.objects.filter(project__in=projects)
     evaluation_url = reverse("evaluation-new")
-    yield step(_("Answers of a system"), answers, evaluation_url, may_evaluate, lead_note)
-    yield step(_("The first run"), newest is not None, evaluation_url, may_evaluate, lead_note)
+    yield step(_("System answers"), answers, evaluation_url, may_evaluate, lead_note)
+    yield step(_("First run"), newest is not None, evaluation_url, may_evaluate, lead_note)
     queue_url = f"{reverse('queue-new')}?run={newest.pk}" if newest else ""
     ratings = Rating.objects.filter(answer__answer_set__project__in=projects)
-    run_hint = _("Once a run has ended.")
-    yield step(_("The first review"), ratings, queue_url, may_lead, lead_note, "" if queue_url else run_hint)
+    run_hint = _("Available once a run has ended.")
+    yield step(_("First review"), ratings, queue_url, may_lead, lead_note, "" if queue_url else run_hint)
 
 
 def _attention(projects: QuerySet[Project]) -> Iterator[Link]:
@@ -119,15 +117,15 @@ def _attention(projects: QuerySet[Project]) -> Iterator[Link]:
 #: Common tasks: the action that allows one, its title and its URL name.
 _TASKS: tuple[tuple[Action, Text, str], ...] = (
     (Action.ADMINISTER, _("Invite a person"), "admin:evaluation_user_add"),
-    (Action.ADMINISTER, _("Give somebody a role"), "admin:evaluation_rolegrant_add"),
+    (Action.ADMINISTER, _("Assign a role"), "admin:evaluation_rolegrant_add"),
     (Action.ADMINISTER, _("Add an endpoint"), "admin:evaluation_endpoint_add"),
-    (Action.ADMINISTER, _("Make an API token"), "admin:evaluation_apitoken_add"),
+    (Action.ADMINISTER, _("Create an API token"), "admin:evaluation_apitoken_add"),
     (Action.EVALUATE, _("Start a new evaluation"), "evaluation-new"),
     (Action.EVALUATE, _("Upload questions"), "question-set-upload"),
     (Action.EVALUATE, _("Add a judge"), "admin:evaluation_judgeversion_add"),
-    (Action.EVALUATE, _("Add a system that can be asked"), "admin:evaluation_systemversion_add"),
-    (Action.EVALUATE, _("Write a criterion of your own"), "admin:evaluation_criterionversion_add"),
-    (Action.MANAGE_REVIEW, _("See how reviews go"), "queue-list"),
+    (Action.EVALUATE, _("Connect a system"), "admin:evaluation_systemversion_add"),
+    (Action.EVALUATE, _("Write a custom criterion"), "admin:evaluation_criterionversion_add"),
+    (Action.MANAGE_REVIEW, _("View review progress"), "queue-list"),
 )
 
 
@@ -137,7 +135,7 @@ def _tasks(actions: set[Action]) -> Iterator[Link]:
 
 #: Groups of tables in the back office: anchor, title, and model names.
 GROUPS: tuple[tuple[str, Text, tuple[str, ...]], ...] = (
-    ("people", _("People and rights"), ("User", "RoleGrant", "Project", "ApiToken", "AuditEvent", "FailedLogin")),
+    ("people", _("People and permissions"), ("User", "RoleGrant", "Project", "ApiToken", "AuditEvent", "FailedLogin")),
     (
         "questions",
         _("Questions and systems"),

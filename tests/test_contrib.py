@@ -163,8 +163,8 @@ def test_reference_system_and_passage_search_need_corpora(remove_feature: Remove
     client = boss(make_project())
     assert "corpus" not in connectors()
     page = client.get(reverse("search"), {"q": "word"}).content.decode()
-    assert "No question has these words." in page
-    assert "No passage has these words." not in page
+    assert "No question contains these words." in page
+    assert "No passage contains these words." not in page
 
 
 def test_new_evaluation_offers_no_traces_without_traces(remove_feature: RemoveFeature) -> None:
@@ -205,7 +205,7 @@ def test_batches_are_refused_and_their_runs_wait_without_batches(remove_feature:
     run = drain(run.pk, seconds=5)
     assert (run.state, run.reason) == (Run.State.PAUSED, "feature_off: batches")
     page = boss(run.project).get(reverse("run", args=[run.pk])).content.decode()
-    assert "put the app of the feature back into INSTALLED_APPS" in page
+    assert "add the feature's app back to INSTALLED_APPS" in page
     assert resume(run)
     assert drain(run.pk, seconds=5).state == Run.State.PAUSED
     assert cancel(run)

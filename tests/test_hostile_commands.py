@@ -302,7 +302,7 @@ def test_read_only_folder_is_named(evaluated: Path) -> None:
     completed = run(evaluated, "evaluate", "--questions", "q", "--system", "s", "--no-judge", prefix=(*MORTAL,))
     evaluated.chmod(0o755)
     assert completed.returncode == 1
-    assert "The database can only be read at present" in completed.stderr
+    assert "The database is read-only at the moment" in completed.stderr
     assert "Traceback" not in completed.stderr
 
 

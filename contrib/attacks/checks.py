@@ -139,10 +139,10 @@ def _result_row(check: JudgeCheck, outcome: AttackOutcome) -> AttackResult:
 KIND_LABELS = {
     AttackKind.CANARY: _("plain answer"),
     AttackKind.INJECTION: _("instruction to the judge"),
-    AttackKind.BREAKOUT: _("leaving the data block"),
+    AttackKind.BREAKOUT: _("breaking out of the data block"),
     AttackKind.ZERO_WIDTH: _("invisible characters"),
     AttackKind.BASE64: _("encoded instruction"),
-    AttackKind.EMPTY: _("nothing said"),
+    AttackKind.EMPTY: _("empty answer"),
     AttackKind.FLATTERY: _("flattery"),
     AttackKind.PADDING: _("padding"),
 }

@@ -14,10 +14,10 @@ class JudgeCheck(AppendOnly, Authored):
     ``reason`` says why a check failed; it has no results then. ``cost`` is in US dollars, null if unknown."""
 
     judge_version = models.ForeignKey(JudgeVersion, verbose_name=_("judge"), on_delete=PROTECT, related_name="checks")
-    rubric_hash = models.CharField(_("hash of the rubric"), max_length=64)
-    attacks_hash = models.CharField(_("hash of the attacks"), max_length=64)
-    rung = models.CharField(_("way of asking"), max_length=20, blank=True)
-    model_returned = models.CharField(_("model that answered"), max_length=200, blank=True)
+    rubric_hash = models.CharField(_("rubric hash"), max_length=64)
+    attacks_hash = models.CharField(_("attack set hash"), max_length=64)
+    rung = models.CharField(_("response format"), max_length=20, blank=True)
+    model_returned = models.CharField(_("served model"), max_length=200, blank=True)
     reason = models.TextField(_("reason"), blank=True)
     attacks = models.PositiveIntegerField(_("attacks"), default=0)
     passed = models.PositiveIntegerField(_("passed"), default=0)
@@ -25,8 +25,8 @@ class JudgeCheck(AppendOnly, Authored):
     cost = models.DecimalField(_("cost"), max_digits=14, decimal_places=8, null=True)
 
     class Meta:
-        verbose_name = _("check of a judge")
-        verbose_name_plural = _("checks of judges")
+        verbose_name = _("judge check")
+        verbose_name_plural = _("judge checks")
         ordering = ["judge_version", "-id"]
         constraints = [
             models.CheckConstraint(condition=Q(passed__lte=models.F("attacks")), name="no_more_passed_than_faced")

@@ -27,7 +27,7 @@ def find_passages(user: User, words: str, most: int) -> SearchHits:
     rows = access.visible(Chunk.objects.filter(corpus__in=newest_corpora()), user, path="corpus__project")
     rows = rows.filter(text__icontains=words).select_related("document__corpus").order_by("-pk")[:most]
     return SearchHits(
-        gettext("Passages of corpora"), [_hit(chunk) for chunk in rows], gettext("No passage has these words.")
+        gettext("Corpus passages"), [_hit(chunk) for chunk in rows], gettext("No passage contains these words.")
     )
 
 

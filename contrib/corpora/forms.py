@@ -38,7 +38,7 @@ class FilesField(forms.FileField):
         if len(files) > MAX_FILES:
             raise forms.ValidationError(gettext("At most %(most)s files at once.") % {"most": MAX_FILES})
         if sum(file.size or 0 for file in files) > settings.CONCORD_UPLOAD_BYTES:
-            text = gettext("Together the files are larger than %(limit)s MB. Use import_corpus for a folder.")
+            text = gettext("The files exceed %(limit)s MB in total. Use import_corpus for a folder.")
             raise forms.ValidationError(text % {"limit": settings.CONCORD_UPLOAD_BYTES // 1024**2})
         return files
 
@@ -60,17 +60,19 @@ class CorpusForm(forms.Form):
     """Form of a corpus or its next version."""
 
     project = forms.ModelChoiceField(Project.objects.none(), label=_("Project"), empty_label=None)
-    name = forms.CharField(
-        label=_("Name"), max_length=200, help_text=_("A name that is there already gets its next version.")
-    )
+    name = forms.CharField(label=_("Name"), max_length=200, help_text=_("An existing name gets a new version."))
     documents = FilesField(
         label=_("Files"),
-        help_text=_("Text, Markdown, HTML, PDF and DOCX are a document each; JSON Lines and Parquet hold chunks."),
+        help_text=_(
+            "Each text, Markdown, HTML, PDF or DOCX file is one document. JSON Lines and Parquet contain chunks."
+        ),
     )
     characters = _splitting_field(
-        "characters", _("Longest chunk (characters)"), _("Chunks end behind sentences, so most are shorter.")
+        "characters",
+        _("Maximum chunk length (characters)"),
+        _("Chunks end at sentence boundaries, so most are shorter."),
     )
-    overlap = _splitting_field("overlap", _("Overlap (sentences)"), _("How many the next chunk repeats."))
+    overlap = _splitting_field("overlap", _("Overlap (sentences)"), _("Sentences repeated in the next chunk."))
 
     def __init__(self, *args: Any, projects: Sequence[Project], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

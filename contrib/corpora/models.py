@@ -20,7 +20,7 @@ class Corpus(AppendOnly, Authored):
     version = models.PositiveIntegerField(_("version"))
     content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
     predecessor = models.ForeignKey(
-        "self", verbose_name=_("version before"), on_delete=PROTECT, null=True, blank=True, related_name="successors"
+        "self", verbose_name=_("previous version"), on_delete=PROTECT, null=True, blank=True, related_name="successors"
     )
     splitting = models.JSONField(_("splitting"), default=dict)
     metadata = models.JSONField(_("metadata"), default=dict, blank=True)

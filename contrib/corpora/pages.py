@@ -79,20 +79,20 @@ class CorpusPage:
     def legend(self) -> tuple[tuple[int, str], ...]:
         """Meaning of the map's shades."""
         return (
-            (0, gettext("nobody asks about it")),
+            (0, gettext("no questions")),
             (1, gettext("one question")),
             (2, gettext("two or three questions")),
-            (3, gettext("four questions or more")),
+            (3, gettext("four or more questions")),
         )
 
     @property
     def table(self) -> PlotTable:
         """The map as a table."""
-        header = (gettext("Chunks"), gettext("asked about"), gettext("nobody asks about"))
+        header = (gettext("Chunks"), gettext("with questions"), gettext("without questions"))
         rows = tuple(
             (row.document.title or row.document.external_id, _count_cells(row.document)) for row in self.documents
         )
-        return PlotTable(gettext("Chunks that questions name, by document"), gettext("Document"), header, rows)
+        return PlotTable(gettext("Chunks with questions, by document"), gettext("Document"), header, rows)
 
 
 def _count_cells(document: DocumentCoverage) -> tuple[str, ...]:

@@ -156,7 +156,7 @@ class GenerationViewSet(RowsViewSet):
         judges = JudgeVersion.objects.filter(project=corpus.project_id).select_related("endpoint", "project")
         judge = judges.filter(pk=body.pop("judge")).first()
         if judge is None:
-            raise ValidationError({"judge": [_("The project has none with this id.")]})
+            raise ValidationError({"judge": [_("This project has no item with this ID.")]})
         body["budget"] = body["budget"] or None
         body["kinds"] = tuple(body["kinds"])
         generation = open_generation(corpus, judge, GenerationSpec(**body), by=request_user(request))

@@ -15,12 +15,12 @@ from contrib.generation.services import MAX_PASSAGES, MAX_PER_PASSAGE, Generatio
 from evaluation.models import JudgeVersion
 
 KIND_LABELS = {
-    "single_hop": _("one fact of one passage"),
-    "multi_hop_2": _("facts of two passages joined"),
-    "multi_hop_3": _("facts of three passages joined"),
-    "aggregation": _("counted or compared over several passages"),
-    "inference": _("follows from a passage, but does not stand there"),
-    "negative": _("not told by the documents"),
+    "single_hop": _("one fact from one passage"),
+    "multi_hop_2": _("facts from two passages combined"),
+    "multi_hop_3": _("facts from three passages combined"),
+    "aggregation": _("counts or comparisons across passages"),
+    "inference": _("inferred from a passage, not stated in it"),
+    "negative": _("not answered by the documents"),
 }
 
 
@@ -30,27 +30,29 @@ class GenerationForm(forms.Form):
     corpus = forms.ModelChoiceField(Corpus.objects.none(), label=_("Corpus"))
     judge = forms.ModelChoiceField(JudgeVersion.objects.none(), label=_("Model that writes and checks"))
     name = forms.CharField(
-        max_length=200, label=_("Name"), help_text=_("Of the question set that accepted questions make.")
+        max_length=200, label=_("Name"), help_text=_("Question set created from the accepted questions.")
     )
-    language = forms.ChoiceField(choices=Generation.Language.choices, label=_("Language of the questions"))
+    language = forms.ChoiceField(choices=Generation.Language.choices, label=_("Question language"))
     kinds = forms.MultipleChoiceField(
-        choices=KIND_LABELS.items(), label=_("Kinds of questions"), widget=forms.CheckboxSelectMultiple
+        choices=KIND_LABELS.items(), label=_("Question types"), widget=forms.CheckboxSelectMultiple
     )
     passages = forms.IntegerField(
         min_value=1,
         max_value=MAX_PASSAGES,
         initial=20,
         label=_("Passages"),
-        help_text=_("So many are drawn by chance; begin with few."),
+        help_text=_("Number of random passages. Start small."),
     )
-    per_passage = forms.IntegerField(min_value=1, max_value=MAX_PER_PASSAGE, initial=1, label=_("Questions a passage"))
+    per_passage = forms.IntegerField(
+        min_value=1, max_value=MAX_PER_PASSAGE, initial=1, label=_("Questions per passage")
+    )
     budget = forms.DecimalField(
         min_value=0,
         max_digits=12,
         decimal_places=4,
         required=False,
         label=_("Budget in US dollars"),
-        help_text=_("Empty: without a limit."),
+        help_text=_("Leave empty for no limit."),
     )
 
     def __init__(self, corpora: Any, judges: Any, *args: Any, **kwargs: Any) -> None:
@@ -64,7 +66,7 @@ class GenerationForm(forms.Form):
         cleaned = super().clean()
         corpus, judge = self.cleaned_data.get("corpus"), self.cleaned_data.get("judge")
         if corpus and judge and corpus.project_id != judge.project_id:
-            self.add_error("judge", format_lazy(_("{judge} belongs to another project than the corpus."), judge=judge))
+            self.add_error("judge", format_lazy(_("{judge} and the corpus belong to different projects."), judge=judge))
         return cleaned
 
     @property
@@ -90,14 +92,14 @@ class DraftForm(forms.Form):
         max_length=2_000,
         required=False,
         label=_("Keywords"),
-        help_text=_("One a line; alternatives are set apart by |."),
+        help_text=_("One per line. Separate alternatives with |."),
         widget=forms.Textarea({"rows": 3}),
     )
     required_info = forms.CharField(
         max_length=4_000,
         required=False,
-        label=_("What a complete answer holds"),
-        help_text=_("One fact a line."),
+        label=_("Required facts"),
+        help_text=_("One fact per line."),
         widget=forms.Textarea({"rows": 3}),
     )
 

@@ -26,9 +26,9 @@ class Generation(AppendOnly, Authored):
     judge_version = models.ForeignKey(JudgeVersion, verbose_name=_("written by"), on_delete=PROTECT, related_name="+")
     name = models.CharField(_("name"), max_length=200)
     language = models.CharField(_("language"), max_length=5, choices=Language.choices)
-    kinds = models.JSONField(_("kinds of questions"))
+    kinds = models.JSONField(_("question types"))
     passages = models.PositiveIntegerField(_("passages"))
-    per_passage = models.PositiveIntegerField(_("questions a passage"))
+    per_passage = models.PositiveIntegerField(_("questions per passage"))
     seed = models.PositiveBigIntegerField(_("seed"))
     budget = models.DecimalField(_("budget"), max_digits=12, decimal_places=4, null=True)
     writer = models.CharField(_("generator version"), max_length=64)
@@ -72,12 +72,12 @@ class DraftQuestion(AppendOnly):
     waits for a decision; ``detail`` is the filter's evidence."""
 
     class Filter(models.TextChoices):
-        NO_QUESTION = "no_question", _("is not a question with an answer")
-        LEAKED = "leaked", _("gives its answer or its passage away")
-        DUPLICATE = "duplicate", _("asks what another one asks")
-        TRIVIAL = "trivial", _("its words alone find the passage")
-        NOT_ANSWERABLE = "not_answerable", _("its passages do not answer it")
-        ELSEWHERE = "elsewhere", _("another passage answers it as well, or one of several is enough")
+        NO_QUESTION = "no_question", _("not a question with an answer")
+        LEAKED = "leaked", _("reveals its answer or passage")
+        DUPLICATE = "duplicate", _("duplicates another question")
+        TRIVIAL = "trivial", _("passage found by question words alone")
+        NOT_ANSWERABLE = "not_answerable", _("not answerable from its passages")
+        ELSEWHERE = "elsewhere", _("also answered by another passage, or by just one of several")
         KNOWN = "known", _("the model knows the answer without the passage")
         UNCHECKED = "unchecked", _("could not be checked")
 
@@ -126,7 +126,7 @@ class GenerationResult(AppendOnly):
 
     class Outcome(models.TextChoices):
         DONE = "done", _("written and checked")
-        BUDGET = "budget", _("the budget is used up")
+        BUDGET = "budget", _("budget used up")
 
     generation = models.OneToOneField(Generation, on_delete=PROTECT, related_name="result")
     outcome = models.CharField(max_length=8, choices=Outcome.choices)

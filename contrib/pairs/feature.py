@@ -78,7 +78,7 @@ def pairs_to_compare(user: User) -> list[TodoItem]:
 def _waiting(pair_set: PairSet, remaining: int) -> TodoItem:
     return TodoItem(
         count=remaining,
-        label=ngettext("pair of answers waits to be compared", "pairs of answers wait to be compared", remaining),
+        label=ngettext("pair of answers to compare", "pairs of answers to compare", remaining),
         name=pair_set.name,
         href=reverse("pairs-rate", args=[pair_set.pk]),
         action=gettext("Compare side by side"),

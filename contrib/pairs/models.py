@@ -25,8 +25,8 @@ class PairSet(TimestampedModel, Authored):
     closed_at = models.DateTimeField(_("closed"), null=True, blank=True)
 
     class Meta:
-        verbose_name = _("set of pairs")
-        verbose_name_plural = _("sets of pairs")
+        verbose_name = _("pair set")
+        verbose_name_plural = _("pair sets")
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_pair_set_per_name")]
 
     def __str__(self) -> str:

@@ -69,11 +69,14 @@ class NewPairsForm(forms.Form):
 
     run_b = forms.ModelChoiceField(Run.objects.none(), label=_("Compare with"))
     name = forms.CharField(
-        label=_("Name"), max_length=MAX_NAME_LENGTH, help_text=_("Reviewers see it; name no system.")
+        label=_("Name"), max_length=MAX_NAME_LENGTH, help_text=_("Reviewers see this name. Don't mention a system.")
     )
     size = forms.IntegerField(label=_("Questions"), min_value=1, max_value=MAX_QUESTIONS, initial=30)
     reviewers = UserMultipleChoiceField(
-        User.objects.none(), label=_("Reviewers"), widget=forms.CheckboxSelectMultiple, help_text=_("Each rates all.")
+        User.objects.none(),
+        label=_("Reviewers"),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Each reviewer rates all pairs."),
     )
     guideline = forms.CharField(
         label=_("Guideline"), required=False, max_length=MAX_REASON_LENGTH, widget=forms.Textarea(attrs={"rows": 3})
@@ -333,8 +336,8 @@ def _verdict_sentence(experts: PreferenceSummary, a: str, b: str) -> str:
         return ""
     if experts.low is not None and experts.high is not None and (experts.low > 0 or experts.high < 0):
         better = b if experts.low > 0 else a
-        return gettext("The experts prefer %(system)s on questions like these.") % {"system": better}
-    return gettext("Whom the experts prefer cannot be told yet: the interval holds no difference.")
+        return gettext("Experts prefer %(system)s on questions like these.") % {"system": better}
+    return gettext("No clear expert preference yet: the interval includes no difference.")
 
 
 def _table(figures: PairFigures, spending: Mapping[str, Spending]) -> dict[str, Any]:
@@ -344,7 +347,7 @@ def _table(figures: PairFigures, spending: Mapping[str, Spending]) -> dict[str, 
     agreement_text = (
         ""
         if alpha is None
-        else gettext("agreement among them: alpha %(alpha)s") % {"alpha": numbers.format_number(alpha)}
+        else gettext("inter-expert agreement: alpha %(alpha)s") % {"alpha": numbers.format_number(alpha)}
     )
     rater_count = len(figures.raters)
     return {
@@ -370,7 +373,7 @@ def _judge_row(name: str, figures: PairFigures, spending: Spending | None) -> di
         params = {"r": numbers.format_number(statistics_by_name["spearman"]), "n": statistics_by_name["n"]}
         agreement = gettext("rank correlation %(r)s over %(n)d pairs") % params
     if share is not None:
-        orders = gettext("changes sides with the order in %(share)s of the pairs") % {
+        orders = gettext("order changes the preferred side in %(share)s of pairs") % {
             "share": numbers.format_share(share)
         }
     judge_cells = {

@@ -13,7 +13,7 @@ class PracticeProgress(TimestampedModel):
 
     user = models.OneToOneField(User, verbose_name=_("person"), on_delete=models.CASCADE, related_name="practice")
     given = models.JSONField(_("levels given"), default=dict)
-    rounds = models.PositiveIntegerField(_("times finished"), default=0)
+    rounds = models.PositiveIntegerField(_("times completed"), default=0)
 
     class Meta:
         verbose_name = _("practice progress")

@@ -143,7 +143,7 @@ def example(request: HttpRequest, number: int) -> HttpResponse:
         posted_values = {name: request.POST.get(f"value:{name}", "") for name in METRICS}
         levels = {name: LEVELS[text] for name, text in posted_values.items() if text in LEVELS}
         if missing := [name for name in METRICS if name not in levels]:
-            error = gettext("Rate every criterion, or say that you cannot judge it.")
+            error = gettext("Rate every criterion, or mark it as “cannot judge”.")
             return _example_page(request, number, practice_progress(user), levels, missing, error)
         practise(user, item, levels)
         return redirect("practice-example", number)
@@ -253,7 +253,7 @@ def _feedback_view(feedback: PracticeFeedback) -> FeedbackView:
     )
 
 
-LENIENT, STRICT, EVEN = _("more often higher"), _("more often lower"), _("neither way")
+LENIENT, STRICT, EVEN = _("more often higher"), _("more often lower"), _("no tendency")
 
 
 def _tally_row(metric_tally: Tally) -> tuple[str, str, str, str]:

@@ -17,9 +17,7 @@ def rating_todos(user: User) -> list[TodoItem]:
     return [
         TodoItem(
             count=row.passage_count,
-            label=ngettext(
-                "retrieved passage waits to be rated", "retrieved passages wait to be rated", row.passage_count
-            ),
+            label=ngettext("retrieved passage to rate", "retrieved passages to rate", row.passage_count),
             name=row.name,
             href=reverse("truth-rate", args=[row.repair_id]),
             action=gettext("Rate passages"),

@@ -67,9 +67,9 @@ class PooledPassage(AppendOnly):
     ratings."""
 
     class Stratum(models.TextChoices):
-        LABELLED = "labelled", _("has a label")
-        CERTAIN = "certain", _("drawn with certainty")
-        DRAWN = "drawn", _("drawn with a probability below 1")
+        LABELLED = "labelled", _("labelled")
+        CERTAIN = "certain", _("sampled with certainty")
+        DRAWN = "drawn", _("sampled with a probability below 1")
 
     repair = models.ForeignKey(RetrievalRepair, on_delete=PROTECT, related_name="passages")
     question = models.ForeignKey(Question, on_delete=PROTECT, related_name="+")

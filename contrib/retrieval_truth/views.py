@@ -76,26 +76,26 @@ class NewRepairForm(forms.Form):
 
     runs = forms.ModelMultipleChoiceField(
         Run.objects.none(),
-        label=_("Together with the runs"),
+        label=_("Runs to pool with"),
         widget=forms.CheckboxSelectMultiple,
         help_text=_("Runs of other systems over the same version of the question set."),
     )
     name = forms.CharField(
-        label=_("Name"), max_length=MAX_NAME_LENGTH, help_text=_("Reviewers see it; name no system.")
+        label=_("Name"), max_length=MAX_NAME_LENGTH, help_text=_("Reviewers see this name. Don't mention a system.")
     )
     size = forms.IntegerField(label=_("Passages to rate"), min_value=1, max_value=MAX_SIZE, initial=200)
     k = forms.IntegerField(label=_("Depth k"), min_value=1, max_value=MAX_DEPTH, initial=10)
     partly_counts = forms.BooleanField(label=_("Count “partly relevant” as relevant"), required=False)
     first_relevant = forms.BooleanField(
-        label=_("Also hit and MRR"),
+        label=_("Include hit and MRR"),
         required=False,
-        help_text=_("Every passage above the first one known to be relevant is rated then; that takes more ratings."),
+        help_text=_("Every passage above the first known relevant one is then rated, which takes more ratings."),
     )
     reviewers = ReviewersField(
         User.objects.none(),
         label=_("Reviewers"),
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("They take passages from one stack."),
+        help_text=_("Reviewers share the passages."),
     )
     guideline = forms.CharField(
         label=_("Guideline"), required=False, max_length=MAX_REASON_LENGTH, widget=forms.Textarea(attrs={"rows": 3})
@@ -201,7 +201,7 @@ def _verdict_sentence(result: RepairResult) -> str:
         counts = {"rated": result.rated, "drawn": result.drawn}
         return gettext("Rated so far: %(rated)d of %(drawn)d. There are no corrected figures yet.") % counts
     if not result.better:
-        return gettext("By nDCG, which system retrieves better cannot be told: every interval holds no difference.")
+        return gettext("No system is clearly better by nDCG: every interval includes no difference.")
     figure = next(
         row
         for row in result.figures
@@ -209,7 +209,7 @@ def _verdict_sentence(result: RepairResult) -> str:
     )
     gap = numbers.format_number(abs(figure.value or 0.0), 3)
     params = {"better": result.better, "worse": result.worse, "gap": gap}
-    return gettext("By nDCG, this system retrieves better — %(better)s over %(worse)s, by %(gap)s.") % params
+    return gettext("Better retrieval by nDCG: %(better)s over %(worse)s, by %(gap)s.") % params
 
 
 def _tables(result: RepairResult, *, differences: bool = False) -> list[dict[str, Any]]:

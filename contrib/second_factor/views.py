@@ -186,7 +186,7 @@ def ask_for_code(request: HttpRequest) -> HttpResponse:
     pending = request.session.get(PENDING_LOGIN_KEY, {})
     user = _pending_user(pending)
     if user is None and request.method == "POST":
-        messages.warning(request, gettext("Too much time has passed. Please log in again."))
+        messages.warning(request, gettext("Your login timed out. Log in again."))
         return redirect("second-factor-code")
     if user is None:
         return redirect_to_login(pending["next"]) if pending else redirect("login")
@@ -197,9 +197,9 @@ def ask_for_code(request: HttpRequest) -> HttpResponse:
             if method := _consume_code(user, form.cleaned_data["code"]):
                 return _complete_login(request, user, pending["next"], attempt_name, address, method)
             record_failure(attempt_name, address, person=user.pk, by=BY_CODE)
-            form.add_error("code", gettext("The code is wrong, or was used before."))
+            form.add_error("code", gettext("Wrong or already used code."))
         if blocked_until(attempt_name, address):
-            form.add_error("code", gettext("Too many attempts to log in failed. Try again in some minutes."))
+            form.add_error("code", gettext("Too many failed login attempts. Try again in a few minutes."))
             status = 429
     return render(request, "second_factor/code.html", {"form": form}, status=status)
 
@@ -226,7 +226,7 @@ def _complete_login(
     if method == BY_RECOVERY_CODE:
         remaining = _count_codes(user)
         audit.record(user, "second_factor.recovery_code_used", user, left=remaining)
-        text = ngettext("%(left)s recovery code is left.", "%(left)s recovery codes are left.", remaining)
+        text = ngettext("%(left)s recovery code left.", "%(left)s recovery codes left.", remaining)
         messages.warning(request, text % {"left": remaining})
     return redirect(target)
 
@@ -336,7 +336,7 @@ def _require_password(
             user, form = signed_in_user(request), form_class(request.POST)
             if form.is_valid():
                 if authenticate(request, username=user.username, password=form.cleaned_data["password"]) != user:
-                    form.add_error("password", gettext("The password is wrong, or there were too many attempts."))
+                    form.add_error("password", gettext("Wrong password or too many attempts."))
                 elif response := view(request, user, form):
                     return response
             return _render_own_page(request, user, form, status=400)
@@ -354,7 +354,7 @@ def set_up_factor(request: HttpRequest, user: User, form: SetUpForm) -> HttpResp
     secret = _setup_secret(request)
     step = _matching_step(secret, "".join(form.cleaned_data["code"].split()))
     if not step:
-        form.add_error("code", gettext("The code is wrong. Does the clock of the phone go right?"))
+        form.add_error("code", gettext("Wrong code. Check your phone's clock."))
         return None
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)
@@ -391,7 +391,7 @@ def remove_factor(request: HttpRequest, user: User, form: PasswordForm) -> HttpR
     """Remove the user's second factor."""
     if _remove_factors(user):
         audit.record(user, "second_factor.removed", user)
-        messages.success(request, gettext("The second factor is removed."))
+        messages.success(request, gettext("Second factor removed."))
     return redirect("second-factor")
 
 

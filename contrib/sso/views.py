@@ -152,7 +152,7 @@ class SSOAdapter(DefaultSocialAccountAdapter):
     def on_authentication_error(self, request: HttpRequest, provider: Any, **details: Any) -> NoReturn:
         """Refuse without a reason, which might help an attacker."""
         log.warning("a log-in by the provider failed: %s %s", details.get("error"), details.get("exception") or "")
-        refuse(request, gettext("The log-in did not work. Please try again."))
+        refuse(request, gettext("Login failed. Try again."))
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> NoReturn:
         """Log in the linked user, or create the requested link."""
@@ -163,7 +163,7 @@ class SSOAdapter(DefaultSocialAccountAdapter):
             raise ImmediateHttpResponse(_link_account(request, link, state["person"]))
         user = link.user if link.pk else _match_by_email(link, claims)
         if user is None or not LimitedBackend().user_can_authenticate(user):
-            refuse(request, gettext("No account of this site is linked with who you are there."), claims["sub"])
+            refuse(request, gettext("No account on this site is linked to this login."), claims["sub"])
         login(request, user, backend=BACKEND)
         request.session[PROVIDER_SESSION_KEY] = True
         record_success(user, _attempt_name(request, claims["sub"]), client_address(request))
@@ -191,9 +191,9 @@ def _match_by_email(link: SocialAccount, claims: Mapping[str, Any]) -> User | No
 def _link_account(request: HttpRequest, link: SocialAccount, user_id: int) -> HttpResponse:
     user = request.user
     if not isinstance(user, User) or user.pk != user_id:
-        refuse(request, gettext("You logged out meanwhile."))
+        refuse(request, gettext("You logged out in the meantime."))
     if link.pk and link.user_id != user.pk:
-        refuse(request, gettext("Somebody else's account is linked with who you are there."))
+        refuse(request, gettext("This login is already linked to another account."))
     if not link.pk:
         link.user = user
         link.save()
@@ -219,7 +219,7 @@ def _attempt_name(request: HttpRequest, subject: str = "") -> str:
 def _throttle_response(request: HttpRequest) -> HttpResponse | None:
     if not blocked_until(_attempt_name(request), client_address(request)):
         return None
-    text = gettext("Too many attempts to log in failed. Try again in some minutes.")
+    text = gettext("Too many failed login attempts. Try again in a few minutes.")
     return render(request, "429.html", {"text": text}, status=429)
 
 
@@ -239,7 +239,7 @@ def _redirect_to_provider(request: HttpRequest, process: str, **state: Any) -> H
     # Errors of `requests` are OSErrors.
     except (OSError, ValueError, KeyError, OAuth2Error) as error:
         log.error("the provider of log-ins does not answer as it should: %s", error)
-        context = {"text": gettext("Nobody can be asked there at the moment."), "name": name}
+        context = {"text": gettext("The sign-in service is not responding."), "name": name}
         response = render(request, "sso/refused.html", context, status=503)
     return response
 
@@ -287,7 +287,7 @@ def link_account(request: HttpRequest) -> HttpResponse:
         messages.error(request, explain_refusal(DomainError("password_by_others_link")))
         return redirect("sso")
     if authenticate(request, username=user.username, password=request.POST.get("password", "")) != user:
-        messages.error(request, gettext("The password is wrong, or there were too many attempts."))
+        messages.error(request, gettext("Wrong password or too many attempts."))
         return redirect("sso")
     return _redirect_to_provider(request, LINK, person=user.pk)
 
@@ -297,10 +297,10 @@ def unlink_account(request: HttpRequest) -> HttpResponse:
     """Remove the user's link if they have a password to log in with."""
     user = signed_in_user(request)
     if not user.has_usable_password():
-        messages.error(request, gettext("You have no password. Ask an administrator for a link to choose one first."))
+        messages.error(request, gettext("You have no password. Ask an administrator for a link to set one first."))
     elif SocialAccount.objects.filter(user=user, provider=settings.CONCORD_OIDC["issuer"]).delete()[0]:
         audit.record(user, "login.unlinked", user)
-        messages.success(request, gettext("Your account is linked no more."))
+        messages.success(request, gettext("Your account is no longer linked."))
     return redirect("sso")
 
 

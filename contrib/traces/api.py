@@ -128,7 +128,7 @@ def _decompress(request: Request) -> bytes:
     try:
         decompressed = decompressor.decompress(content, limit + 1)
     except zlib.error as error:
-        raise ParseError(_("The body is no gzip.")) from error
+        raise ParseError(_("The body isn't gzip.")) from error
     if len(decompressed) > limit:
         raise TooLarge(limit)
     return decompressed

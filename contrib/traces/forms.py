@@ -14,7 +14,7 @@ from evaluation.messages.explanations import explain_refusal
 
 PERSONAL_TITLES = [
     ("email", _("e-mail addresses")),
-    ("phone", _("telephone numbers")),
+    ("phone", _("phone numbers")),
     ("resident_number", _("resident registration numbers")),
     ("card", _("card numbers")),
 ]
@@ -31,45 +31,45 @@ class TracesForm(UploadForm):
 
     map = group_by = encoding = qrels = None  # type: ignore[assignment]  # Django's way to have none of a form above
     file = forms.FileField(
-        label=_("File with traces"),
+        label=_("Trace file"),
         help_text=_(
-            "OpenTelemetry (OTLP) as JSON or protobuf; left empty, what the system has sent. Nothing is imported "
-            "before you confirm."
+            "OpenTelemetry (OTLP) as JSON or protobuf. Leave empty to use traces the system has sent. "
+            "Nothing is imported before you confirm."
         ),
         required=False,
     )
     system = forms.CharField(
-        label=_("Name of the system that gave them"),
+        label=_("System name"),
         max_length=200,
-        help_text=_("A name of your own, such as my-rag. Answers of one system are compared over time."),
+        help_text=_("Any name, such as my-rag. A system's answers are compared over time."),
     )
     name = forms.CharField(
-        label=_("Name of the question set"),
+        label=_("Question set name"),
         max_length=200,
         required=False,
-        help_text=_("Left empty, “SYSTEM traces”. A known name makes its next version."),
+        help_text=_("Default: “SYSTEM traces”. An existing name gets a new version."),
     )
     rules = _lines_field(
-        _("Take all traces for which one of these is true"),
-        _("One JMESPath expression a line, such as error != '' or latency_seconds > `20`."),
+        _("Import all traces that match any of these"),
+        _("One JMESPath expression per line, such as error != '' or latency_seconds > `20`."),
     )
     rate = forms.FloatField(
-        label=_("Share of the other traces"),
+        label=_("Share of other traces to import"),
         min_value=0,
         max_value=1,
         initial=1,
-        help_text=_("From 0 to 1; the same ones every time."),
+        help_text=_("From 0 to 1. The same traces are chosen every time."),
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
     personal = forms.MultipleChoiceField(
-        label=_("Mask as well"),
+        label=_("Also mask"),
         choices=PERSONAL_TITLES,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("What looks like a key or a password is always masked, before anything is stored."),
+        help_text=_("Anything that looks like a key or password is always masked before it is stored."),
     )
     patterns = _lines_field(
-        _("Mask by patterns of your own"), _("One a line: # is a digit, * at the end the rest of the word: EMP-####")
+        _("Mask custom patterns"), _("One per line. # is a digit, * at the end is the rest of the word: EMP-####")
     )
 
     @property

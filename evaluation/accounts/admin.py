@@ -63,7 +63,7 @@ class PersonAdmin(AdministratorsOnly):
     fieldsets = (
         (None, {"fields": ("username",)}),
         (_("Person"), {"fields": ("first_name", "last_name", "email", "language", "time_zone")}),
-        (_("Standing"), {"fields": ("is_active", "is_service", "is_superuser", "last_login", "date_joined")}),
+        (_("Status"), {"fields": ("is_active", "is_service", "is_superuser", "last_login", "date_joined")}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -122,7 +122,7 @@ class PersonAdmin(AdministratorsOnly):
         if factor is None or not factor.has(person):
             raise Http404
         factor.reset(person, access.signed_in_user(request))
-        messages.success(request, gettext("The second factor is reset."))
+        messages.success(request, gettext("Second factor reset."))
         return redirect("admin:evaluation_user_change", person.pk)
 
     def render_change_form(
@@ -192,13 +192,15 @@ class TokenForm(forms.ModelForm):
     class Meta:
         model = ApiToken
         fields = ("name", "user", "project", "scope", "expires_at")
-        help_texts: ClassVar = {"user": _("Yourself or a service user: nobody works in another person's name.")}
+        help_texts: ClassVar = {
+            "user": _("Choose yourself or a service user. Nobody can work in another person's name.")
+        }
 
     def clean_expires_at(self) -> Any:
         """Require a date in the future, at most a year away."""
         expires_at = self.cleaned_data["expires_at"]
         if not timezone.now() < expires_at <= timezone.now() + MAX_TOKEN_LIFETIME:
-            raise forms.ValidationError(_("A token ends within a year from now."))
+            raise forms.ValidationError(_("Tokens must expire within one year."))
         return expires_at
 
 
@@ -281,7 +283,7 @@ class ProjectAdmin(AdministratorsOnly):
 class LoginFilter(admin.SimpleListFilter):
     """Hides log-ins, of which there are many, unless they are chosen."""
 
-    title = _("log-ins")
+    title = _("logins")
     parameter_name = "logins"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:

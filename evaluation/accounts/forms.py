@@ -23,14 +23,14 @@ class LogInForm(AuthenticationForm):
     """Login form; after too many attempts it reports how long to wait."""
 
     # Django's Korean text shows both variants of a particle ("이름와/과").
-    error_messages = {**AuthenticationForm.error_messages, "invalid_login": _("Name or password is wrong.")}
+    error_messages = {**AuthenticationForm.error_messages, "invalid_login": _("Wrong name or password.")}
 
     def get_invalid_login_error(self) -> forms.ValidationError:
         """Return the error, without revealing whether the name exists."""
         minutes = minutes_to_wait(self.cleaned_data.get("username", ""), self.request)
         if not minutes:
             return super().get_invalid_login_error()
-        text = _("Too many attempts to log in. Wait %(minutes)s minutes and try again.")
+        text = _("Too many login attempts. Try again in %(minutes)s minutes.")
         return forms.ValidationError(text, code=THROTTLED, params={"minutes": minutes})
 
     @property
@@ -42,10 +42,10 @@ class LogInForm(AuthenticationForm):
 class OwnTokenForm(forms.Form):
     """A new personal token: project, scope and lifetime."""
 
-    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("What it is for, such as the program's name."))
+    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("Its purpose, such as the program's name."))
     project = forms.ModelChoiceField(Project.objects.none(), label=_("Project"), empty_label=None)
-    scope = forms.ChoiceField(label=_("What it may do"), choices=[("read", _("Read")), ("write", _("Write"))])
-    days = forms.IntegerField(label=_("Days until it ends"), min_value=1, max_value=MAX_TOKEN_LIFETIME.days, initial=90)
+    scope = forms.ChoiceField(label=_("Access"), choices=[("read", _("Read")), ("write", _("Write"))])
+    days = forms.IntegerField(label=_("Lifetime (days)"), min_value=1, max_value=MAX_TOKEN_LIFETIME.days, initial=90)
 
     def __init__(self, person: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -53,11 +53,11 @@ def _link_mail(person: User, by: User) -> EmailMessage:
     facts = {"name": person.display_name, "maker": by.display_name, "time": _format_time(timezone.now())}
     lines = [
         gettext("Hello %(name)s,") % facts,
-        gettext("on %(time)s %(maker)s created a link for setting a new password for your account.") % facts,
-        gettext("For seven days after its use, ratings by your account are not blind."),
-        gettext("If you did not ask for the link, tell another administrator."),
+        gettext("On %(time)s, %(maker)s created a link to set a new password for your account.") % facts,
+        gettext("After the link is used, your ratings are not blind for seven days."),
+        gettext("If you didn't request the link, tell another administrator."),
     ]
-    subject = gettext("A link for a new password was created")
+    subject = gettext("A link to set a new password was created")
     return EmailMessage(subject, "\n\n".join(lines) + "\n", to=[person.email])
 
 
@@ -74,7 +74,7 @@ def _new_address_mail(person: User, old_address: str, by: User) -> EmailMessage:
     lines = [
         gettext("Hello %(name)s,") % facts,
         gettext("%(maker)s changed the e-mail address of your account.") % facts,
-        gettext("If you did not ask for that, tell another administrator."),
+        gettext("If you didn't request this, tell another administrator."),
     ]
     return EmailMessage(gettext("Your e-mail address was changed"), "\n\n".join(lines) + "\n", to=[old_address])
 
@@ -123,11 +123,11 @@ def show_links(*, request: HttpRequest, user: User, **_signal: Any) -> None:
     since = min(user.last_login, timezone.now() - NOTICE)
     for event in links_by_others(since).filter(object_id=str(user.pk)):
         facts = {"maker": event.actor.display_name if event.actor else "–", "time": _format_time(event.created_at)}
-        sentence = gettext("On %(time)s %(maker)s created a link for setting a new password for your account.")
-        request_to_tell = gettext("If you did not ask for the link, tell another administrator.")
+        sentence = gettext("On %(time)s, %(maker)s created a link to set a new password for your account.")
+        request_to_tell = gettext("If you didn't request the link, tell another administrator.")
         messages.warning(request, f"{sentence % facts} {request_to_tell}", fail_silently=True)
     if user.not_blind_until and user.is_distrusted:
-        sentence = gettext("Your ratings are not blind until %(time)s, as another person may have logged in as you.")
+        sentence = gettext("Your ratings are not blind until %(time)s because someone else may have logged in as you.")
         messages.warning(request, sentence % {"time": _format_time(user.not_blind_until)}, fail_silently=True)
 
 

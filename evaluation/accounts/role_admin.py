@@ -149,7 +149,7 @@ TRY = "_try"
 
 def _report_probe(request: HttpRequest, judge: JudgeVersion | None) -> None:
     if judge is None or judge.endpoint is None:
-        messages.error(request, gettext("Say which model is to be asked."))
+        messages.error(request, gettext("Enter the model to test."))
         return
     try:
         probe = probe_judge(judge, judge.endpoint, TRY_SECONDS)
@@ -157,9 +157,9 @@ def _report_probe(request: HttpRequest, judge: JudgeVersion | None) -> None:
         messages.error(request, explain_refusal(error))
         return
     reply, succeeded = probe.last, probe.outcome == "ok"
-    verdict = gettext("The model answers: %(model)s.") % {"model": reply.model_returned or judge.model}
+    verdict = gettext("The model responded: %(model)s.") % {"model": reply.model_returned or judge.model}
     sentences = [verdict if succeeded else explain_reason(probe.reason)]
-    sentences += [gettext("It said: %(reply)s") % {"reply": reply.raw[:MAX_REPLY_CHARS]}] if reply.raw else []
+    sentences += [gettext("Reply: %(reply)s") % {"reply": reply.raw[:MAX_REPLY_CHARS]}] if reply.raw else []
     (messages.success if succeeded else messages.error)(request, " ".join(sentences))
 
 

@@ -95,7 +95,7 @@ class Account(PasswordChangeView):
         """Change the password; all other sessions of the person end."""
         response = super().form_valid(form)
         audit.record(form.user, "password.changed", form.user)
-        messages.success(self.request, gettext("Your password is changed. You are logged out everywhere else."))
+        messages.success(self.request, gettext("Password changed. You are logged out everywhere else."))
         return response
 
 
@@ -134,7 +134,7 @@ def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
     token.revoked_at = timezone.now()
     token.save(update_fields=["revoked_at"])
     audit.record(signed_in_user(request), "token.revoked", token)
-    messages.success(request, gettext("The token no longer works."))
+    messages.success(request, gettext("Token revoked."))
     return redirect("account")
 
 

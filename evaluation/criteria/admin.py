@@ -47,8 +47,8 @@ class CriterionVersionAdmin(VersionAdmin):
     form = CriterionForm
     sections = (
         (None, {"fields": ("project", "name", ("title_ko", "title_en"), ("form", "direction"))}),
-        (_("What the judge sees"), {"fields": (("sees", "needs"),)}),
-        (_("Where it applies"), {"fields": ("categories", "offline"), "classes": ("collapse",)}),
+        (_("Judge input"), {"fields": (("sees", "needs"),)}),
+        (_("Scope"), {"fields": ("categories", "offline"), "classes": ("collapse",)}),
     )
     list_display = ("version_name", "state", "project", "created_at", "created_by")
     list_filter = ("criterion__project",)
@@ -70,7 +70,7 @@ class CriterionVersionAdmin(VersionAdmin):
         reader_section, (title, folded_section) = texts
         folded_section |= {
             "classes": ("collapse",),
-            "description": _("One language is enough: readers and judges of this one then get the other."),
+            "description": _("One language is enough. Readers and judges of this one then get the other."),
         }
         return (
             main_section,
@@ -141,14 +141,16 @@ class CriterionVersionAdmin(VersionAdmin):
         row = access.fetch(CriterionVersion.objects.all(), request.user, Action.ACTIVATE, pk, path=PROJECT_PATH)
         with _refusals(request):
             activate(row, by=signed_in_user(request))
-            messages.success(request, gettext("%(version)s is in force now.") % {"version": row})
+            messages.success(request, gettext("%(version)s is now in force.") % {"version": row})
         return _redirect_to(row)
 
     def deactivate_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         row = access.fetch(CriterionVersion.objects.all(), request.user, Action.ACTIVATE, pk, path=PROJECT_PATH)
         with _refusals(request):
             deactivate(row.criterion, by=signed_in_user(request))
-            messages.success(request, gettext("%(name)s is out of force. Its scores stay.") % {"name": row.criterion})
+            messages.success(
+                request, gettext("%(name)s was deactivated. Its scores are kept.") % {"name": row.criterion}
+            )
         return _redirect_to(row)
 
     def try_view(self, request: HttpRequest, pk: int) -> HttpResponse:

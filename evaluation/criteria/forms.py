@@ -31,21 +31,21 @@ FORMS = [
     ("yes_no", _("yes or no")),
     ("class", _("classes")),
 ]
-DIRECTIONS = [("higher", _("more is better")), ("lower", _("less is better")), ("none", _("neither"))]
+DIRECTIONS = [("higher", _("higher is better")), ("lower", _("lower is better")), ("none", _("neither"))]
 SLOTS = [
-    (PromptSlot.REFERENCE, _("expected answer, else expected keywords")),
+    (PromptSlot.REFERENCE, _("expected answer, otherwise expected keywords")),
     (PromptSlot.CONTEXTS, _("retrieved passages")),
     (PromptSlot.REQUIRED_INFO, _("required information")),
-    (PromptSlot.PERSONA, _("who asks")),
+    (PromptSlot.PERSONA, _("persona")),
     (PromptSlot.HISTORY, _("earlier turns")),
-    (PromptSlot.CLARIFICATION_OK, _("mark that asking back is welcome")),
+    (PromptSlot.CLARIFICATION_OK, _("flag that asking back is welcome")),
 ]
 STAND_INS = [
     (OfflineMeasure.NONE, _("none: not applicable without a model")),
     (OfflineMeasure.CORRECTNESS, _("share of the expected answer's words")),
     (OfflineMeasure.COMPLETENESS, _("share of each sentence of the expected answer")),
     (OfflineMeasure.FAITHFULNESS, _("share of the answer's words found in the passages")),
-    (OfflineMeasure.RELEVANCY, _("whether the answer takes up the question")),
+    (OfflineMeasure.RELEVANCY, _("whether the answer addresses the question")),
 ]
 # Problems of the levels as a whole.
 _LEVEL_PROBLEMS = {
@@ -110,7 +110,7 @@ def _text_area(label: Any, rows: int, help_text: Any = "") -> forms.CharField:
 
 
 def _text_line(label: Any) -> forms.CharField:
-    widget, help_text = forms.TextInput(attrs={"size": 90}), _("What judge and experts are asked about every answer.")
+    widget, help_text = forms.TextInput(attrs={"size": 90}), _("Shown to judge and experts for every answer.")
     return forms.CharField(label=label, max_length=300, required=False, widget=widget, help_text=help_text)
 
 
@@ -119,30 +119,32 @@ class CriterionForm(forms.ModelForm):  # type: ignore[type-arg]  # Django's own 
 
     project = forms.ModelChoiceField(Project.objects.none(), label=_("project"))
     name = forms.CharField(
-        label=_("name"), max_length=64, help_text=_("Small letters, digits and _; files and profiles use this name.")
+        label=_("name"),
+        max_length=64,
+        help_text=_("Lowercase letters, digits and _. Files and profiles use this name."),
     )
     title_ko = forms.CharField(label=_("title in Korean"), max_length=80)
     title_en = forms.CharField(label=_("title in English"), max_length=80)
-    form = forms.ChoiceField(label=_("values"), choices=FORMS, help_text=_("What one answer can get."))
+    form = forms.ChoiceField(label=_("values"), choices=FORMS, help_text=_("Possible values of an answer."))
     direction = forms.ChoiceField(label=_("direction"), choices=DIRECTIONS)
     question_ko = _text_line(_("question in Korean"))
-    instruction_ko = _text_area(_("guidance in Korean"), 5, _("Read by the judge below the fixed rules of grading."))
+    instruction_ko = _text_area(_("guidance in Korean"), 5, _("The judge reads this after the fixed grading rules."))
     question_en = _text_line(_("question in English"))
-    instruction_en = _text_area(_("guidance in English"), 5, _("Read by the judge below the fixed rules of grading."))
+    instruction_en = _text_area(_("guidance in English"), 5, _("The judge reads this after the fixed grading rules."))
     levels = LevelsField(
         label=_("levels"),
         required=False,
         help_text=_(
-            "From the lowest to the highest; no and yes are 0 and 1, classes have names. The text says when an answer "
-            "gets it, briefly enough for a button. Empty rows count for nothing."
+            "From lowest to highest. No and yes are 0 and 1. Classes have names. The text says when an "
+            "answer gets the level, short enough for a button. Empty rows are ignored."
         ),
     )
     sees = forms.MultipleChoiceField(
-        label=_("the judge may see"),
+        label=_("visible to the judge"),
         choices=SLOTS,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Question and answer are always seen."),
+        help_text=_("Question and answer are always visible."),
     )
     needs = forms.MultipleChoiceField(
         label=_("needs"),
@@ -151,12 +153,12 @@ class CriterionForm(forms.ModelForm):  # type: ignore[type-arg]  # Django's own 
         widget=forms.CheckboxSelectMultiple,
         help_text=_("Answers without it are not applicable."),
     )
-    categories = _text_area(_("categories"), 3, _("One a line; empty: questions of every category."))
+    categories = _text_area(_("categories"), 3, _("One per line. Leave empty for all categories."))
     offline = forms.ChoiceField(
-        label=_("stand-in of the offline baseline"),
+        label=_("stand-in for the offline baseline"),
         choices=STAND_INS,
         help_text=_(
-            "The baseline compares words and cannot read a criterion. Choose a count only where it comes close."
+            "The baseline only compares words and can't read a criterion. Choose a measure only where it comes close."
         ),
     )
 

@@ -22,7 +22,7 @@ from evaluation.models import Answer, AnswerSet, CriterionEvent, CriterionVersio
 STATES: dict[str, Promise] = {
     "draft": _("draft"),
     "active": _("in force"),
-    "deactivated": _("out of force"),
+    "deactivated": _("deactivated"),
     "earlier": _("earlier version"),
 }
 STATUSES = {Status.FAILED: _("failed"), Status.NOT_APPLICABLE: _("not applicable")}
@@ -141,11 +141,11 @@ def _facts(version: CriterionVersion) -> tuple[tuple[str, str], ...]:
         (gettext("title"), spec.title_ko if korean else spec.title_en),
         (gettext("scale"), str(spec.scale)),
         (gettext("direction"), str(dict(DIRECTIONS)[str(spec.direction)])),
-        (gettext("the judge may see"), _join_names(slots[slot] for slot in spec.sees)),
+        (gettext("visible to the judge"), _join_names(slots[slot] for slot in spec.sees)),
         (gettext("needs"), _join_names(slots[slot] for slot in spec.needs)),
         (gettext("categories"), _join_names(spec.categories) if spec.categories else gettext("all")),
-        (gettext("stand-in of the offline baseline"), str(dict(STAND_INS)[spec.offline])),
-        (gettext("made by"), str(version.created_by or gettext("a command; no person is known"))),
+        (gettext("stand-in for the offline baseline"), str(dict(STAND_INS)[spec.offline])),
+        (gettext("created by"), str(version.created_by or gettext("a command (person unknown)"))),
         (gettext("content hash"), version.content_hash[:12]),
     )
 

@@ -33,7 +33,7 @@ ENCODING_TITLES = {
 class EncodingForm(forms.Form):
     """Encoding of an uploaded text."""
 
-    encoding = forms.ChoiceField(label=_("Encoding of the text"), choices=list(ENCODING_TITLES.items()))
+    encoding = forms.ChoiceField(label=_("Text encoding"), choices=list(ENCODING_TITLES.items()))
 
 
 class FileForm(forms.Form):
@@ -43,15 +43,15 @@ class FileForm(forms.Form):
     map = forms.FileField(
         label=_("Map file"),
         required=False,
-        help_text=_("Says where the fields stand, for records of a shape that is not recognised."),
+        help_text=_("Locates the fields in records of an unrecognised format."),
         widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json"}),
     )
 
     encoding = forms.ChoiceField(
-        label=_("Encoding of the text"),
+        label=_("Text encoding"),
         required=False,
-        choices=[("", _("recognise it")), *ENCODING_TITLES.items()],
-        help_text=_("For a text that is not in UTF-8. The preview shows how it was read."),
+        choices=[("", _("detect automatically")), *ENCODING_TITLES.items()],
+        help_text=_("For text that isn't UTF-8. The preview shows how it was read."),
     )
 
     size_setting = "CONCORD_UPLOAD_BYTES"
@@ -76,7 +76,7 @@ class FileForm(forms.Form):
         try:
             return str(_check_size(file, limit).read().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
-            text = gettext("%(file)s is not in UTF-8. Save it again as UTF-8.") % {"file": file.name}
+            text = gettext("%(file)s isn't UTF-8. Save it as UTF-8.") % {"file": file.name}
             raise forms.ValidationError(text) from error
 
 
@@ -84,7 +84,7 @@ def _check_size(file: UploadedFile[Any], limit: int, size_setting: str = "") -> 
     if (file.size or 0) > limit:
         text = gettext("The file is larger than %(limit)s.") % {"limit": filesizeformat(limit)}
         if size_setting:
-            text += " " + gettext("Whoever runs the site sets this by %(name)s.") % {"name": size_setting}
+            text += " " + gettext("Set by the site operator (%(name)s).") % {"name": size_setting}
         raise forms.ValidationError(text)
     return file
 
@@ -102,20 +102,20 @@ def encoding_form(batch: ImportBatch, encoding: str) -> EncodingForm | None:
 MAX_SAMPLE_LENGTH = 80
 FIELD_TITLES = {
     "question": _("Question"),
-    "id": _("Id of the question"),
-    "question_id": _("Id of the question"),
+    "id": _("Question ID"),
+    "question_id": _("Question ID"),
     "expected_answer": _("Expected answer"),
     "expected_keywords": _("Expected keywords"),
     "category": _("Category"),
     "difficulty": _("Difficulty"),
     "tags": _("Tags"),
     "group": _("Group"),
-    "ground_truth_chunk_ids": _("Ids of the passages to find"),
+    "ground_truth_chunk_ids": _("IDs of the passages to find"),
     "answer": _("Answer"),
     "error": _("Error"),
     "contexts": _("Retrieved passages"),
-    "retrieved_context_ids": _("Ids of the retrieved passages"),
-    "latency_seconds": _("Latency in seconds"),
+    "retrieved_context_ids": _("IDs of the retrieved passages"),
+    "latency_seconds": _("Latency (seconds)"),
     "confidence": _("Confidence"),
     "system": _("System"),
 }
@@ -145,12 +145,14 @@ class ColumnsForm(forms.Form):
         """Require a column for the question, and only one for every field that is not a list."""
         fields = [field for field in self.cleaned_data.values() if field]
         if self._kind == QUESTIONS and QUESTION not in fields:
-            raise forms.ValidationError(gettext("No column is the question. Choose the one that holds it."))
+            raise forms.ValidationError(
+                gettext("No column is mapped to the question. Choose the one that contains it.")
+            )
         if repeated := [
             field for field in dict.fromkeys(fields) if fields.count(field) > 1 and field not in LIST_FIELDS
         ]:
             title = FIELD_TITLES.get(repeated[0], repeated[0])
-            text = gettext("Several columns are “%(field)s”. Choose one, and set the others to metadata.")
+            text = gettext("Several columns are mapped to “%(field)s”. Choose one and set the others to metadata.")
             raise forms.ValidationError(text % {"field": title})
 
     @property
@@ -179,22 +181,22 @@ class UploadForm(FileForm):
         help_text=_("YAML, JSON, JSONL, CSV, XLSX, Parquet or TREC topics. Nothing is imported before you confirm."),
     )
     name = forms.CharField(
-        label=_("Name of the set"),
+        label=_("Question set name"),
         max_length=200,
         required=False,
-        help_text=_("Left empty, the name in the file or the file's own. A known name makes its next version."),
+        help_text=_("Default: the name in the file or the file name. An existing name gets a new version."),
     )
     group_by = forms.CharField(
-        label=_("Field that groups questions"),
+        label=_("Grouping field"),
         max_length=100,
         required=False,
-        help_text=_("Questions that are not independent, such as all about one document, share a value of it."),
+        help_text=_("Questions that depend on each other, such as all about one document, have the same value here."),
     )
 
     qrels = forms.FileField(
-        label=_("File of judgements"),
+        label=_("Relevance judgements file"),
         required=False,
-        help_text=_("TREC qrels or BEIR's table: which passages should be found for each question."),
+        help_text=_("TREC qrels or a BEIR table that lists the relevant passages of each question."),
     )
 
     def clean_qrels(self) -> str:

@@ -199,7 +199,7 @@ def upload_cancel(request: HttpRequest, uuid: str, kind: str) -> HttpResponse:
     """Cancel the check or import of a large file."""
     batch = fetch_upload(request, uuid, kind)
     if not cancel_large_file(batch, signed_in_user(request)):
-        messages.warning(request, gettext("The import had ended already; nothing was changed."))
+        messages.warning(request, gettext("The import had already ended. Nothing was changed."))
     return redirect("question-set-preview" if kind == QUESTIONS else "answers-preview", batch.uuid)
 
 

@@ -43,14 +43,14 @@ class EndpointForm(forms.ModelForm):
         required=False,
         max_length=2000,
         widget=forms.PasswordInput(render_value=False, attrs={"autocomplete": "new-password", "size": 40}),
-        help_text=_("Kept encrypted and never shown again. Leave it empty to keep the key that is stored."),
+        help_text=_("Stored encrypted and never shown again. Leave empty to keep the stored key."),
     )
-    forget_key = forms.BooleanField(label=_("forget the stored key"), required=False)
+    forget_key = forms.BooleanField(label=_("Delete the stored key"), required=False)
     try_model = forms.CharField(
         label=_("Model to try"),
         required=False,
         max_length=200,
-        help_text=_("For “Save and try” alone, which asks it once or a few times; it is not kept."),
+        help_text=_("Used only by “Save and try” for one or a few test calls. Not saved."),
     )
 
     class Meta:
@@ -68,7 +68,7 @@ class EndpointForm(forms.ModelForm):
             "batches",
         )
         help_texts: ClassVar = {
-            "key_env": _("Its name begins with CONCORD_KEY_. Or leave it empty and store the key below."),
+            "key_env": _("Must begin with CONCORD_KEY_. Or leave empty and store the key below."),
         }
 
     key_dropped = False
@@ -77,8 +77,10 @@ class EndpointForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if "base_url" in self.fields:
             allowed = ", ".join(settings.CONCORD_JUDGE_ORIGINS)
-            help_text = gettext("As in https://llm.example/v1. The operator allows: %(allowed)s")
-            no_origin_text = gettext("The operator allows no address yet: CONCORD_JUDGE_ORIGINS lists them.")
+            help_text = gettext("Example: https://llm.example/v1. Allowed addresses: %(allowed)s")
+            no_origin_text = gettext(
+                "No addresses are allowed yet. Ask an operator to add them to CONCORD_JUDGE_ORIGINS."
+            )
             self.fields["base_url"].help_text = help_text % {"allowed": allowed} if allowed else no_origin_text
 
     def clean_base_url(self) -> str:
@@ -100,7 +102,7 @@ class EndpointForm(forms.ModelForm):
         cleaned = super().clean() or self.cleaned_data
         stored = Endpoint.objects.filter(pk=self.instance.pk).first() if self.instance.pk else None
         if cleaned.get("key") and cleaned.get("forget_key"):
-            self.add_error("forget_key", gettext("A key is either stored or forgotten."))
+            self.add_error("forget_key", gettext("Either store a new key or delete the stored one, not both."))
         if (
             stored is None
             or "base_url" not in cleaned
@@ -138,7 +140,7 @@ class EndpointAdmin(SaveAndTryAdmin):
         return (
             (None, {"fields": ("name", "provider", "base_url", "try_model")}),
             (_("Key"), {"fields": ("key_env", "key", *stored)}),
-            (_("How much at once"), {"fields": ("max_concurrency", "requests_per_minute", "tokens_per_minute")}),
+            (_("Call limits"), {"fields": ("max_concurrency", "requests_per_minute", "tokens_per_minute")}),
             (
                 _("Embeddings, Azure, batches"),
                 {"fields": ("embedding_model", "azure_api_version", "batches"), "classes": ("collapse",)},
@@ -152,13 +154,13 @@ class EndpointAdmin(SaveAndTryAdmin):
         newest: JudgeVersion | None = obj.judges.order_by("-pk").first()
         return newest
 
-    @admin.display(description=_("try it"))
+    @admin.display(description=_("try with judge"))
     def tried_by(self, endpoint: Endpoint) -> str:
         """Links to the pages of the endpoint's judges, where it can be tried."""
         newest = {judge.name: judge for judge in endpoint.judges.order_by("version")}
         links = [(reverse("judge", args=[judge.pk]), judge) for judge in newest.values()]
         if not links:
-            return gettext("Add a judge that uses it; on the judge's page it is tried.")
+            return gettext("Add a judge that uses this endpoint, then try it on the judge's page.")
         return format_html_join(", ", '<a href="{}">{}</a>', links)
 
     @admin.display(boolean=True, description=_("key stored"))
@@ -240,22 +242,22 @@ class JudgeForm(VersionForm):
         required=False,
         min_value=0,
         max_value=2,
-        help_text=_("0 makes a judge say the same again as far as it can. Empty leaves it to the server."),
+        help_text=_("0 makes the judge's replies as repeatable as possible. Leave empty for the server's default."),
     )
     top_p = forms.FloatField(label="top_p", required=False, min_value=0, max_value=1)
     max_tokens = forms.IntegerField(
-        label=_("longest reply, tokens"),
+        label=_("maximum reply length (tokens)"),
         required=False,
         min_value=1,
         max_value=1_000_000,
-        help_text=_("A reply that is cut off is asked for again with twice as many."),
+        help_text=_("If a reply is cut off, it is requested again with twice this limit."),
     )
     seed = forms.IntegerField(label=_("seed"), required=False, min_value=0, max_value=2**53)
     params = forms.JSONField(
-        label=_("further parameters"),
+        label=_("other parameters"),
         required=False,
         initial=dict,
-        help_text=_("JSON: further members of the request, for experts."),
+        help_text=_("Advanced: additional request fields as JSON."),
     )
 
     class Meta:
@@ -265,7 +267,7 @@ class JudgeForm(VersionForm):
     def clean_params(self) -> dict[str, Any]:
         params = self.cleaned_data.get("params") or {}
         if not isinstance(params, dict):
-            raise forms.ValidationError(gettext("An object is expected, such as {}."))
+            raise forms.ValidationError(gettext("Enter a JSON object, such as {}."))
         return params
 
     def clean(self) -> dict[str, Any]:
@@ -273,7 +275,7 @@ class JudgeForm(VersionForm):
         cleaned = super().clean() or self.cleaned_data
         params = cleaned.get("params") or {}
         if duplicates := [name for name in USUAL_PARAMETERS if name in params and cleaned.get(name) is not None]:
-            text = gettext("These have fields of their own: %(names)s") % {"names": ", ".join(duplicates)}
+            text = gettext("Use the separate fields for: %(names)s") % {"names": ", ".join(duplicates)}
             self.add_error("params", text)
         return cleaned
 
@@ -292,7 +294,7 @@ class JudgeForm(VersionForm):
         """Reject the name of the offline baseline."""
         name: str = self.cleaned_data["name"]
         if name.split("@")[0] == BASELINE:
-            raise forms.ValidationError(gettext("That is the name of the offline baseline."))
+            raise forms.ValidationError(gettext("This name is reserved for the offline baseline."))
         return name
 
     def clean_endpoint(self) -> Endpoint:
@@ -309,8 +311,8 @@ class JudgeVersionAdmin(SaveAndTryAdmin, VersionAdmin):
     form = JudgeForm
     sections = (
         (None, {"fields": ("project", "name", "endpoint", "model", "language")}),
-        (_("How it is asked"), {"fields": USUAL_PARAMETERS}),
-        (_("For experts"), {"fields": ("method", "params"), "classes": ("collapse",)}),
+        (_("Parameters"), {"fields": USUAL_PARAMETERS}),
+        (_("Advanced"), {"fields": ("method", "params"), "classes": ("collapse",)}),
     )
     list_display = ("name", "version", "endpoint", "model", "language", "project", "created_at")
     list_filter = ("project",)
@@ -351,7 +353,7 @@ class YamlForm(VersionForm):
 
 class RubricForm(YamlForm):
     project = forms.ModelChoiceField(Project.objects.none(), label=_("project"))
-    note = forms.CharField(label=_("why"), required=False, max_length=MAX_REASON_LENGTH)
+    note = forms.CharField(label=_("reason"), required=False, max_length=MAX_REASON_LENGTH)
 
     class Meta:
         model = RubricVersion

@@ -68,7 +68,7 @@ def explain_error(error: Exception) -> str:
         return explain_refusal(error)
     if isinstance(error, DatabaseError):
         reason = unavailable_reason(error)
-        advice = REFUSALS[reason] if reason else _("Run migrate if Concord or the database is new.")
+        advice = REFUSALS[reason] if reason else _("Run migrate if Concord was updated or the database is new.")
         return f"{str(error).strip()}. {advice}"
     return str(error)
 

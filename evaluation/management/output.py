@@ -164,7 +164,7 @@ def print_pause_reason(command: BaseCommand, run: Run) -> None:
     if run.reason == "key_missing" and (
         unset_names := sorted({name for name in _key_variables(run) if not os.environ.get(name)})
     ):
-        advice = _("Set %(names)s in the environment or the file .env of web and workers.") % {
+        advice = _("Set %(names)s in the environment or the .env file of web and workers.") % {
             "names": ", ".join(unset_names)
         }
     lines = (f"run {run.pk}: {run.state}", explain_reason(run.reason), advice, f"{PROGRAM} resume_run {run.pk}")

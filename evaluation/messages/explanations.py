@@ -20,264 +20,268 @@ from evaluation.messages import corpora, databases, gold_sets, problems, reasons
 REFUSALS = {
     # Imports
     "bad_definition": _(
-        "“%(definition)s” defines no scale. Write NAME=1..5, NAME=0..1:real, NAME=-2..2, NAME=bool or NAME=class:a|b, "
-        "each name once."
+        "“%(definition)s” doesn't define a scale. Use NAME=1..5, NAME=0..1:real, NAME=-2..2, NAME=bool "
+        "or NAME=class:a|b, each name once."
     ),
     "metric_known": _(
-        "“%(metric)s” is a metric of the product with the scale %(scale)s; it cannot be defined as %(given)s. "
-        "Give the imported metric another name."
+        "“%(metric)s” is a built-in metric with the scale %(scale)s, so it can't be defined as "
+        "%(given)s. Rename the imported metric."
     ),
     "bad_name": problems.PROBLEM_MESSAGES["bad_name"],
-    "unknown_upload_kind": _("Files of the kind “%(kind)s” cannot be uploaded here."),
-    "upload_expired": _("The upload of %(file)s was not confirmed within a day. Upload the file again."),
+    "unknown_upload_kind": _("Files of type “%(kind)s” can't be uploaded here."),
+    "upload_expired": _("The upload of %(file)s wasn't confirmed within a day. Upload the file again."),
     **corpora.REFUSALS,
     **databases.REFUSALS,
     # Endpoints
-    "origin_invalid": _("“%(url)s” is no plain address. Write https://host/path, without user, password or query."),
+    "origin_invalid": _("“%(url)s” isn't a valid address. Use https://host/path without user, password or query."),
     "origin_not_allowed": _(
-        "%(origin)s is not on the list of allowed judge addresses. An operator adds it to CONCORD_JUDGE_ORIGINS."
+        "%(origin)s isn't an allowed judge address. Ask an operator to add it to CONCORD_JUDGE_ORIGINS."
     ),
     "origin_never_allowed": _(
-        "%(origin)s is an address of the network itself or of a cloud's metadata service, which tells secrets of the "
-        "machine. It is never called, whatever the lists say."
+        "%(origin)s is a reserved network address or a cloud metadata service, which can expose "
+        "secrets. It is never called, even if a list allows it."
     ),
     # Systems
     "system_origin_not_allowed": _(
-        "%(origin)s is not on the list of addresses of systems. An operator adds it to CONCORD_SYSTEM_ORIGINS."
+        "%(origin)s isn't an allowed system address. Ask an operator to add it to CONCORD_SYSTEM_ORIGINS."
     ),
-    "variable_missing": _("The environment variable %(variable)s, which the system's settings name, is not set here."),
+    "variable_missing": _("The environment variable %(variable)s from the system's settings isn't set."),
     "command_not_allowed": _(
-        "“%(command)s” is not among the programs that systems may run. An operator adds it to CONCORD_SYSTEM_COMMANDS."
+        "Systems aren't allowed to run “%(command)s”. Ask an operator to add it to CONCORD_SYSTEM_COMMANDS."
     ),
     "function_not_allowed": _(
-        "“%(function)s” is not among the functions that systems may call. An operator adds it to "
-        "CONCORD_SYSTEM_CALLABLES."
+        "Systems aren't allowed to call “%(function)s”. Ask an operator to add it to CONCORD_SYSTEM_CALLABLES."
     ),
-    "function_missing": _("There is no function where CONCORD_SYSTEM_CALLABLES says “%(function)s” is."),
-    "answers_unfinished": _("Another run still asks the system for these answers. Wait for it, or resume it."),
-    "not_asked": _("Answers of %(system)s are imported, so it cannot be asked. Add a version with a connector."),
-    "no_traces": _("There is no trace of “%(system)s” to import: none is whole, or the sampling takes none."),
-    "rule_invalid": _("“%(rule)s” is no JMESPath expression (%(detail)s)."),
+    "function_missing": _("CONCORD_SYSTEM_CALLABLES points to a function that doesn't exist: “%(function)s”."),
+    "answers_unfinished": _("Another run is still collecting these answers. Wait for it to finish, or resume it."),
+    "not_asked": _("%(system)s only has imported answers, so it can't be queried. Add a version with a connector."),
+    "no_traces": _("There are no traces of “%(system)s” to import. None is complete, or none was sampled."),
+    "rule_invalid": _("“%(rule)s” isn't a valid JMESPath expression (%(detail)s)."),
     # Embeddings
-    "embedding_changed": _("The embedding model is no longer the one the run was made with. Start a new run."),
+    "embedding_changed": _("The embedding model has changed since the run was created. Start a new run."),
     "no_local_model": _(
-        "There is no local embedding model. Install the extra “semantic” and a model, or name its folder in "
-        "CONCORD_LOCAL_MODEL."
+        "No local embedding model found. Install the extra “semantic” and a model, or set "
+        "CONCORD_LOCAL_MODEL to its folder."
     ),
     "semantic_not_installed": _("Local embeddings need the extra “semantic”. Install it, or configure an endpoint."),
-    "local_model_unreadable": _("The folder “%(folder)s” holds no BERT model that can be read (%(detail)s)."),
-    "no_such_layer": _("The model has %(layers)s layers, so there is no layer %(layer)s."),
+    "local_model_unreadable": _("The folder “%(folder)s” contains no readable BERT model (%(detail)s)."),
+    "no_such_layer": _("The model has %(layers)s layers, so layer %(layer)s doesn't exist."),
     # Evaluating
-    "no_project": _("There is no project yet. An administrator adds one in the back office (/admin/)."),
-    "project_needed": _("There are several projects (%(names)s). Name the one you mean."),
-    "no_question_selected": _("The filters leave no question."),
+    "no_project": _("There are no projects yet. Ask an administrator to add one in the back office (/admin/)."),
+    "project_needed": _("There are several projects (%(names)s). Specify one."),
+    "no_question_selected": _("No questions match the filters."),
     "no_answers": _("The system “%(system)s” has no answers to %(questions)s. Import them first."),
-    "other_questions": _("Run %(run)s answered other questions than %(questions)s."),
+    "other_questions": _("Run %(run)s doesn't use the question set %(questions)s."),
     # Runs
     "key_missing": _(
-        "The environment variable %(variable)s with the endpoint's key is not set. Set it in the environment or the "
-        "file .env of web and workers, or enter the key at the endpoint."
+        "The environment variable %(variable)s for the endpoint's key isn't set. Set it in the "
+        "environment or the .env file of web and workers, or store the key at the endpoint."
     ),
     "key_name": _(
-        "Keys of endpoints are in environment variables whose names begin with CONCORD_KEY_; %(variable)s is none of "
-        "them. An operator sets CONCORD_KEY_… to the key, and an administrator names it at the endpoint."
+        "Environment variables for endpoint keys must begin with CONCORD_KEY_. Not allowed: "
+        "%(variable)s. An operator sets CONCORD_KEY_… to the key, and an administrator enters that "
+        "name at the endpoint."
     ),
-    "key_unreadable": _("The stored key of the endpoint cannot be read any more. Enter it again."),
+    "key_unreadable": _("The endpoint's stored key can no longer be read. Enter it again."),
     "judge_needed": _(
-        "The project has several judges and no default: %(names)s. Name one, or have an administrator choose the "
-        "default in the back office (Projects)."
+        "The project has several judges but no default: %(names)s. Specify one, or ask an "
+        "administrator to choose the default in the back office (Projects)."
     ),
-    "jury_too_small": _("A jury needs at least two different judges, and no jury among them."),
-    "jury_asks_nobody": _("A jury asks nobody itself. Choose one of its members."),
-    "jury_languages": _("The judges of a jury read rubrics in one language; these read %(languages)s."),
-    "nothing_failed": _("Nothing has failed, so there is nothing to retry."),
-    "run_not_retryable": _("A draft or cancelled run cannot be retried."),
-    "run_not_running": _("Only a running run can be paused; this one is %(state)s."),
-    "budget_of_batches": _("A batch is paid for as a whole, so no budget can hold. Leave out one of the two."),
+    "jury_too_small": _("A jury needs at least two different judges, and none of them may be a jury."),
+    "jury_asks_nobody": _("A jury makes no calls itself. Choose one of its members."),
+    "jury_languages": _("All judges of a jury must use rubrics in the same language. Languages here: %(languages)s."),
+    "nothing_failed": _("Nothing failed, so there is nothing to retry."),
+    "run_not_retryable": _("Draft and cancelled runs can't be retried."),
+    "run_not_running": _("Only a running run can be paused. This run is %(state)s."),
+    "budget_of_batches": _(
+        "A batch is billed as a whole, so a budget can't be enforced. Use either batches or a budget."
+    ),
     "budget_unpriced": _(
-        "A budget needs prices, and the table that CONCORD_PRICES names has none for %(models)s. Add them there, or "
-        "leave out the budget."
+        "A budget needs prices, but the CONCORD_PRICES table has none for %(models)s. Add them, or remove the budget."
     ),
-    "budget_used_up": _("The run has cost $%(spent)s of its budget of $%(budget)s. Raise the budget to go on."),
-    "run_not_paused": _("Only a paused run can be resumed; this one is %(state)s."),
+    "budget_used_up": _("The run has used $%(spent)s of its budget of $%(budget)s. Raise the budget to continue."),
+    "run_not_paused": _("Only a paused run can be resumed. This run is %(state)s."),
     "no_batches": _(
-        "No judge of the run is at an endpoint that takes batches. Have an administrator say so of the endpoint, or "
-        "leave batches out."
+        "None of the run's judges uses an endpoint with batch support. Ask an administrator to enable "
+        "batches for the endpoint, or run without batches."
     ),
-    "feature_off": _("This installation does not have the feature “%(feature)s” (INSTALLED_APPS in its settings)."),
-    "last_superuser": _("This is the last administrator of the site. Make somebody else one first."),
-    "run_ended": _("The run has ended (%(state)s), so there is nothing to cancel."),
-    "start_token_used": _("This start token has started another run. Reload the page, or send a new token."),
+    "feature_off": _("The feature “%(feature)s” isn't installed (INSTALLED_APPS in the settings)."),
+    "last_superuser": _("This is the site's last administrator. Make someone else an administrator first."),
+    "run_ended": _("The run has already ended (%(state)s), so it can't be cancelled."),
+    "start_token_used": _("This start token was already used for another run. Reload the page, or send a new token."),
     # Criteria
-    "criterion_name_taken": _("The name “%(name)s” belongs to another metric or criterion. Choose another one."),
-    "rubric_active": _("%(judge)s works by %(rubric)s already."),
-    "rubric_not_activated": _("%(judge)s works by the shipped version of “%(family)s” already."),
+    "criterion_name_taken": _("The name “%(name)s” is used by another metric or criterion. Choose another name."),
+    "rubric_active": _("%(judge)s already uses %(rubric)s."),
+    "rubric_not_activated": _("%(judge)s already uses the shipped version of “%(family)s”."),
     "rubric_other_language": _(
-        "%(rubric)s is in another language than the judge works in (%(language)s). Name a version in that language."
+        "%(rubric)s isn't in the judge's language (%(language)s). Choose a version in that language."
     ),
-    "rubric_of_criterion": _("Rubrics of custom criteria are made by activating a criterion."),
+    "rubric_of_criterion": _("Rubrics of custom criteria are created when a criterion is activated."),
     "rubric_differs": _(
-        "Not as in the shipped rubric of “%(family)s”: %(parts)s. A version may change words only; metrics, scales, "
-        "levels, labels and steps stay, because replies are read by them."
+        "Differs from the shipped rubric of “%(family)s”: %(parts)s. A version may only change the "
+        "wording. Metrics, scales, levels, labels and steps must stay, because replies depend on them."
     ),
-    "rubric_unseen": _("The rubric holds characters that nobody sees (%(characters)s). Remove them."),
-    "rubric_too_long": _("The rubric's texts are longer than %(limit)s characters. Shorten them."),
+    "rubric_unseen": _("The rubric contains invisible characters (%(characters)s). Remove them."),
+    "rubric_too_long": _("The rubric's texts exceed %(limit)s characters. Shorten them."),
     "rubric_not_used": _(
-        "The run does not judge by: %(families)s. Name versions of families that its profile uses, or add a metric of "
-        "the family."
+        "The run doesn't use these rubrics: %(families)s. Choose versions of rubrics that its profile "
+        "uses, or add a metric of the rubric."
     ),
-    "rubric_of_baseline": _("The offline baseline counts words and reads no rubric. Name another judge."),
-    "rubrics_of_jury": _("A jury judges by one version of each family. Name one, or compare them without a jury."),
+    "rubric_of_baseline": _("The offline baseline only compares words and uses no rubric. Choose another judge."),
+    "rubrics_of_jury": _("A jury uses one version of each rubric. Choose one, or compare versions without a jury."),
     "rubric_needs_answers": _(
-        "A version that has not proved itself judges answers that are there. Ask the system in a run of its own, then "
-        "judge those answers with this version."
+        "An unproven version can only judge existing answers. Collect the answers in a separate run "
+        "first, then judge them with this version."
     ),
     **gold_sets.REFUSALS,
     # Questions that a machine writes, a file that sets a site up, criteria
-    "generation_of_baseline": _("The offline baseline and juries write no questions. Name a judge with a model."),
+    "generation_of_baseline": _("The offline baseline and juries can't write questions. Choose a judge with a model."),
     "generation_size": _(
-        "At least one kind of question, 1 to %(passages)s passages, and 1 to %(questions)s questions a passage."
+        "Choose at least one kind of question, 1 to %(passages)s passages, and 1 to %(questions)s "
+        "questions per passage."
     ),
-    "generation_nothing_to_ask": _("No passage of %(corpus)s is long enough to be asked about."),
-    "generation_under_way": _("Questions are still being written. Decide on them afterwards."),
-    "generation_nothing_accepted": _("No question is accepted yet."),
-    "draft_invalid": _("This is no question: %(error)s"),
-    "draft_empty": _("A question needs its text and an expected answer."),
-    "draft_verb": _("A question is accepted or rejected."),
-    "provision_baseline": _("That is the name of the offline baseline."),
-    "provision_no_endpoint": _("There is no endpoint “%(name)s”, neither here nor in the file."),
-    "provision_no_person": _("There is no person “%(name)s”, neither here nor in the file."),
-    "provision_no_judge": _("There is no judge “%(name)s”, neither here nor in the file."),
-    "provision_token": _("%(variable)s has to hold the text of the token, %(least)s characters at least."),
-    "provision_token_taken": _("The text in %(variable)s is another token's already."),
-    "criterion_active": _("%(criterion)s is in force already."),
-    "criterion_not_active": _("Not in force: %(names)s. A lead activates a version of the criterion first."),
+    "generation_nothing_to_ask": _("No passage in %(corpus)s is long enough for a question."),
+    "generation_under_way": _("Questions are still being generated. Review them afterwards."),
+    "generation_nothing_accepted": _("No questions have been accepted yet."),
+    "draft_invalid": _("Not a valid question: %(error)s"),
+    "draft_empty": _("A question needs text and an expected answer."),
+    "draft_verb": _("Accept or reject the question."),
+    "provision_baseline": _("This name is reserved for the offline baseline."),
+    "provision_no_endpoint": _("The endpoint “%(name)s” exists neither here nor in the file."),
+    "provision_no_person": _("The person “%(name)s” exists neither here nor in the file."),
+    "provision_no_judge": _("The judge “%(name)s” exists neither here nor in the file."),
+    "provision_token": _("%(variable)s must contain the token, at least %(least)s characters."),
+    "provision_token_taken": _("The token in %(variable)s is already in use."),
+    "criterion_active": _("%(criterion)s is already in force."),
+    "criterion_not_active": _("Not in force: %(names)s. A lead must activate a version of the criterion first."),
     "criterion_not_weighable": _(
-        "%(names)s cannot carry a weight: an overall score needs numbers of which more is better. Report it beside the "
-        "overall score instead."
+        "%(names)s can't have a weight: an overall score needs numbers where higher is better. Report "
+        "it next to the overall score instead."
     ),
     # Draws
-    "empty_frame": _("There is no answer to draw from."),
-    "unknown_keys": _("These answers are not in the frame: %(keys)s."),
-    "no_fail_threshold": _("Say below which value an answer counts as failed."),
-    "fails_exceed_size": _("%(fails)s answers failed, more than the %(size)s to be drawn. Draw more."),
-    "no_spread": _("Drawing by uncertainty needs repeats, a jury or token probabilities."),
-    "draw_too_small": _("%(strata)s strata need at least %(needed)s answers. Draw more, or use fewer strata."),
+    "empty_frame": _("There are no answers to sample."),
+    "unknown_keys": _("These answers aren't in the sampling frame: %(keys)s."),
+    "no_fail_threshold": _("Set the score below which an answer counts as failed."),
+    "fails_exceed_size": _(
+        "%(fails)s answers failed, more than the sample size of %(size)s. Increase the sample size."
+    ),
+    "no_spread": _("Sampling by uncertainty needs repeats, a jury or token probabilities."),
+    "draw_too_small": _(
+        "%(strata)s strata need at least %(needed)s answers. Increase the sample size, or use fewer strata."
+    ),
     # Queues
-    "all_rated": _("Every answer is rated by these criteria, or waits in an open queue. Nothing is left to draw."),
-    "nothing_rated_once": _("No answer has the rating of exactly one expert, so none needs a second opinion."),
+    "all_rated": _("All answers are rated on these criteria or waiting in an open queue. None are left to sample."),
+    "nothing_rated_once": _("No answer has been rated by exactly one expert, so none needs a second opinion."),
     "second_opinion_pool": _(
-        "For second opinions, choose “Whoever is free takes the next one”: each answer goes to people who have not "
-        "rated it."
+        "For second opinions, choose “Anyone available takes the next answer”. Each answer goes to "
+        "people who haven't rated it."
     ),
-    "nothing_picked": _("Name the questions whose answers are to be reviewed."),
-    "size_below_one": _("Draw at least one answer."),
+    "nothing_picked": _("Choose the questions whose answers should be reviewed."),
+    "size_below_one": _("Sample at least one answer."),
     "no_run": _("Choose at least one run."),
-    "several_projects": _("All runs of a queue belong to one project."),
-    "no_metrics": _("Choose at least one metric to be rated."),
+    "several_projects": _("All runs of a queue must belong to the same project."),
+    "no_metrics": _("Choose at least one metric to rate."),
     "no_reviewers": _("Choose at least one reviewer."),
-    "not_in_project": _("These people have no role in the project: %(people)s. Give them one first."),
-    "too_few_reviewers": _("%(needed)s reviewers per answer need at least as many people; there are %(people)s."),
-    "unknown_questions": _("The runs have no answer to: %(ids)s."),
-    "no_fields": _("Say which tags or categories are whose: one line each, such as “tax: kim, lee”."),
+    "not_in_project": _("These people have no role in the project: %(people)s. Assign them one first."),
+    "too_few_reviewers": _("%(needed)s reviewers per answer require at least as many people. There are %(people)s."),
+    "unknown_questions": _("The runs have no answers to: %(ids)s."),
+    "no_fields": _("Assign tags or categories to reviewers, one per line, such as “tax: kim, lee”."),
     "nobody_named": _("Choose a person."),
-    "no_moment": _("“%(text)s” is no date and time."),
-    "same_person": _("Choose somebody else to give the answers to."),
-    "deadline_passed": _("The deadline has passed already."),
-    "not_a_reviewer": _("These people are not among the reviewers of the queue: %(people)s."),
-    "too_few_for_tag": _("Answers tagged %(tags)s need %(needed)s reviewers; only %(people)s have such a tag."),
+    "no_moment": _("“%(text)s” isn't a valid date and time."),
+    "same_person": _("Choose someone else to take over the answers."),
+    "deadline_passed": _("The deadline has already passed."),
+    "not_a_reviewer": _("These people aren't reviewers of the queue: %(people)s."),
+    "too_few_for_tag": _("Answers tagged %(tags)s need %(needed)s reviewers. Only %(people)s have one of these tags."),
     "too_few_for_repeats": _(
-        "Hidden repeats need at least %(least)s answers for each reviewer, so that one comes much later; here there "
-        "are %(each)s."
+        "Hidden repeats need at least %(least)s answers per reviewer to be far enough apart. Here there are %(each)s."
     ),
-    "setting_range": _("“%(field)s” must lie between %(low)s and %(high)s."),
+    "setting_range": _("“%(field)s” must be between %(low)s and %(high)s."),
     "queue_name_tells": _(
-        "Reviewers read the name before they rate. It must not name the system, the judge or the strategy: %(words)s."
+        "Reviewers see the name before they rate. Don't mention the system, judge or sampling: %(words)s."
     ),
     # Reviewing
-    "queue_closed": _("The queue is closed. What you entered is kept as a draft."),
-    "not_a_member": _("You are not among the reviewers of this queue."),
-    "slot_taken": _("Your reservation ran out and somebody else has taken the item. What you entered is kept."),
+    "queue_closed": _("The queue is closed. Your input is kept as a draft."),
+    "not_a_member": _("You aren't a reviewer of this queue."),
+    "slot_taken": _("Your reservation expired and someone else has taken the item. Your input is kept."),
     "password_by_others_link": _(
-        "Your password was set through a link that another person created. You can do this again seven days later."
+        "Your password was set with a link that someone else created. You can do this 7 days after that."
     ),
     "not_held": _("You no longer hold this item."),
-    "not_yours": _("This item is in somebody else's hands."),
-    "already_rated": _("You have rated this item already. Take it back with Undo to change it."),
-    "bad_key": _("This form was sent before. Reload the page and try again."),
-    "key_reused": _("This form was sent before with other values. The first ones stay; reload the page to see them."),
+    "not_yours": _("Someone else is working on this item."),
+    "already_rated": _("You have already rated this item. Use Undo to change your rating."),
+    "bad_key": _("This form was already sent. Reload the page and try again."),
+    "key_reused": _(
+        "This form was already sent with other values. The first values are kept. Reload the page to see them."
+    ),
     "metrics_missing": _("Not rated yet: %(metrics)s."),
-    "metrics_unknown": _("The queue does not ask for: %(metrics)s."),
-    "one_value": _("Give exactly one value for %(metric)s, or say that it cannot be judged."),
-    "off_scale": _("%(value)s is not on the scale of %(metric)s (%(scale)s)."),
-    "comment_too_long": _("The comment has %(length)s characters; at most %(limit)s are kept."),
-    "draft_too_large": _("The draft is too large to be kept (at most %(limit)s characters)."),
-    "judge_already_seen": _("You have seen the judge's value, so the first rating stays as it is."),
-    "not_the_last": _("Only your last rating can be taken back."),
-    "nothing_to_undo": _("There is nothing to take back here."),
+    "metrics_unknown": _("The queue doesn't ask for: %(metrics)s."),
+    "one_value": _("Give exactly one score for %(metric)s, or mark it as impossible to judge."),
+    "off_scale": _("%(value)s isn't on the scale of %(metric)s (%(scale)s)."),
+    "comment_too_long": _("The comment has %(length)s characters. The limit is %(limit)s."),
+    "draft_too_large": _("The draft is too large to save (at most %(limit)s characters)."),
+    "judge_already_seen": _("You have seen the judge's score, so your first rating can't be changed."),
+    "not_the_last": _("Only your last rating can be undone."),
+    "nothing_to_undo": _("There is nothing to undo."),
     "not_rated_yet": _("Rate the item first."),
-    "not_revealed": _("The judge is not shown for this item."),
-    "already_final": _("You have decided on this item already."),
-    "reason_needed": _("%(metric)s moved by two levels or more, or crossed its threshold: choose a reason."),
-    "unknown_reason": _("“%(reason)s” is not on the list of reasons: %(known)s."),
-    "unknown_why_not": _("“%(reason)s” is not on the list of reasons why something cannot be judged: %(known)s."),
-    "parts_undecided": _("%(metric)s: still to be decided: number %(parts)s."),
-    "unknown_verdict": _("%(metric)s: “%(verdicts)s” is not one of its verdicts (%(known)s)."),
-    "unknown_part": _("%(metric)s: that part is not among those to be decided."),
-    "no_parts": _("%(metric)s: there is nothing to decide. Add what is missing, or say that it cannot be judged."),
-    "parts_needed": _("%(metric)s is rated by its parts; the figure follows from them."),
-    "too_many_parts": _("%(metric)s: add at most %(limit)s parts of 1 to %(characters)s characters each."),
-    "not_finished": _("Only an item that you have finished can be rated again."),
-    "adjudicated_already": _("A lead has decided on this value, so your rating stays as it is."),
-    "unknown_key_action": _("These are no actions of the review screen: %(actions)s."),
-    "unknown_key": _("These keys cannot be chosen: %(keys)s. Choose from: %(known)s."),
-    "key_used_twice": _("The same key would do two things: %(keys)s. Choose another one."),
+    "not_revealed": _("The judge isn't shown for this item."),
+    "already_final": _("You have already decided on this item."),
+    "reason_needed": _("%(metric)s changed by two or more levels, or crossed its threshold. Choose a reason."),
+    "unknown_reason": _("“%(reason)s” isn't a listed reason: %(known)s."),
+    "unknown_why_not": _("“%(reason)s” isn't a listed reason why something can't be judged: %(known)s."),
+    "parts_undecided": _("%(metric)s: not decided yet: number %(parts)s."),
+    "unknown_verdict": _("%(metric)s: “%(verdicts)s” isn't one of its verdicts (%(known)s)."),
+    "unknown_part": _("%(metric)s: this part isn't among those to decide on."),
+    "no_parts": _("%(metric)s: there is nothing to decide on. Add what is missing, or mark it as impossible to judge."),
+    "parts_needed": _("%(metric)s is rated part by part. Its score is computed from the parts."),
+    "too_many_parts": _("%(metric)s: add at most %(limit)s parts with 1 to %(characters)s characters each."),
+    "not_finished": _("Only finished items can be rated again."),
+    "adjudicated_already": _("A lead has decided on this value, so your rating can't be changed."),
+    "unknown_key_action": _("The review screen has no such actions: %(actions)s."),
+    "unknown_key": _("These keys can't be used: %(keys)s. Choose from: %(known)s."),
+    "key_used_twice": _("Two actions use the same key: %(keys)s. Choose another key."),
     # Overrides and adjudication
-    "reason_required": _("Give a reason."),
-    "reason_too_long": _("The reason has %(length)s characters; at most %(limit)s are kept. Shorten it."),
-    "adjudicated": _("This value was adjudicated; only a lead can override it."),
-    "changed_meanwhile": _("Somebody else decided at the same moment. Look at the new value and try again."),
-    "no_answers_chosen": _("No answer is chosen."),
-    "too_many_answers": _("These are %(count)s answers; at most %(limit)s can be decided at once."),
-    "selection_changed": _("The answers that match have changed since you looked. Look again before you confirm."),
-    "nothing_to_revert": _("There is no override to take back."),
-    "own_rating": _("You rated this answer yourself; another lead has to decide."),
-    "own_flag": _("You raised this yourself; another lead has to decide."),
-    "ruled_already": _("Somebody else has decided on this already. Look at what they said."),
+    "reason_required": _("Enter a reason."),
+    "reason_too_long": _("The reason has %(length)s characters. Shorten it to at most %(limit)s."),
+    "adjudicated": _("This value was adjudicated, so only a lead can override it."),
+    "changed_meanwhile": _("Someone else decided at the same time. Check the new value and try again."),
+    "no_answers_chosen": _("No answers selected."),
+    "too_many_answers": _("%(count)s answers selected. At most %(limit)s can be decided at once."),
+    "selection_changed": _("The matching answers have changed in the meantime. Check them again before you confirm."),
+    "nothing_to_revert": _("There is no override to undo."),
+    "own_rating": _("You rated this answer yourself. Another lead must decide."),
+    "own_flag": _("You raised this yourself. Another lead must decide."),
+    "ruled_already": _("Someone else has already decided on this. Check their decision."),
     "not_raised": _("Only a flag or an escalation can be upheld or dismissed."),
     "nothing_decided": _("Choose a value, or uphold or dismiss what was raised."),
-    "text_needed": _("This text must not be empty."),
-    "text_too_long": _("The text is too long; at most %(limit)s characters are kept."),
-    "anchor_too_long": _("The text of a level has at most %(limit)s characters."),
-    "question_gone": _("The newest version of the question set has no question “%(question)s” any more."),
+    "text_needed": _("This text can't be empty."),
+    "text_too_long": _("The text is too long. The limit is %(limit)s characters."),
+    "anchor_too_long": _("A level's text can have at most %(limit)s characters."),
+    "question_gone": _("The newest version of the question set no longer contains the question “%(question)s”."),
     # Pairs
-    "pairs_same_answers": _("Both runs score the same answers. Choose runs of two systems or versions."),
-    "no_shared_answers": _("The runs have answered no question in common."),
-    "pair_set_exists": _("There is a comparison named “%(name)s” already. Choose another name."),
+    "pairs_same_answers": _("Both runs score the same answers. Choose runs of different systems or versions."),
+    "no_shared_answers": _("The runs have no questions in common."),
+    "pair_set_exists": _("A comparison named “%(name)s” already exists. Choose another name."),
     "pairs_closed": _("This comparison is closed."),
     "comparison_in_work": _(
-        "Another process has this judge compare these pairs. Wait for it; a process that was killed is replaced after "
-        "two minutes."
+        "Another process is comparing these pairs with this judge. Wait for it to finish. If it was "
+        "killed, it is replaced after two minutes."
     ),
-    "jury_compares_nothing": _("A jury cannot compare pairs. Have each of its members do it."),
-    "pairs_left": _("You rate in this comparison yourself. Rate all your pairs first; then you see what came of it."),
+    "jury_compares_nothing": _("A jury can't compare pairs. Use each of its members instead."),
+    "pairs_left": _("You are a rater in this comparison. You can see the results after you rate all your pairs."),
     "preference_range": _("Choose one of the five preferences."),
     **retrieval_truth.REFUSALS,
     # Exports
-    "too_many_exports": _(
-        "You have reached the limit of files within an hour (%(limit)s). The next one can be had in %(minutes)s min."
-    ),
+    "too_many_exports": _("You have reached the limit of %(limit)s files per hour. Try again in %(minutes)s min."),
     "too_many_figures": _(
-        "You have reached the limit of computed figures within an hour (%(limit)s). The next ones can be had in "
-        "%(minutes)s min."
+        "You have reached the limit of %(limit)s computed figures per hour. Try again in %(minutes)s min."
     ),
-    "figures_in_making": _("A background worker is making this from all scores and ratings. Ask again a little later."),
+    "figures_in_making": _("A background worker is computing this from all scores and ratings. Try again shortly."),
     # Gates
-    "gate_needs_baseline": _("A largest drop needs a baseline run to be measured against."),
-    "gate_no_drop": _("A pass rate has no drop that could be gated; ask for a least one (--fail-under)."),
-    "gate_needs_drop": _("A baseline run needs a largest drop that is allowed."),
-    "margin_needs_drop": _("A margin needs a baseline run and a largest drop that is allowed."),
-    "margin_not_positive": _("The margin within which two runs are alike is above 0, not %(margin)s."),
+    "gate_needs_baseline": _("A maximum drop needs a baseline run to compare with."),
+    "gate_no_drop": _("A pass rate can't be gated on a drop. Set a minimum instead (--fail-under)."),
+    "gate_needs_drop": _("A baseline run needs a maximum drop."),
+    "margin_needs_drop": _("A margin needs a baseline run and a maximum drop."),
+    "margin_not_positive": _("The margin within which two runs count as equal must be above 0, not %(margin)s."),
 }
 
 
@@ -303,13 +307,9 @@ def explain_without_location(problem: Problem) -> str:
         return sentence
     lines = ", ".join(map(str, problem.more_lines[:_MAX_LINES])) + (", …" if count > _MAX_LINES else "")
     if problem.file.lower().endswith(_TABLE_EXTENSIONS):
-        text = ngettext(
-            "The same in %(count)d other row: %(lines)s.", "The same in %(count)d other rows: %(lines)s.", count
-        )
+        text = ngettext("Also in %(count)d other row: %(lines)s.", "Also in %(count)d other rows: %(lines)s.", count)
     else:
-        text = ngettext(
-            "The same in %(count)d other line: %(lines)s.", "The same in %(count)d other lines: %(lines)s.", count
-        )
+        text = ngettext("Also in %(count)d other line: %(lines)s.", "Also in %(count)d other lines: %(lines)s.", count)
     return f"{sentence} {text % {'count': count, 'lines': lines}}"
 
 
@@ -392,7 +392,7 @@ CATEGORY_NAMES = {
     "single_hop": _("one fact"),
     "multi_hop_2": _("two linked facts"),
     "multi_hop_3": _("three linked facts"),
-    "aggregation": _("gathered facts"),
+    "aggregation": _("aggregated facts"),
     "inference": _("reasoning"),
     "negative": _("negative question"),
     "comparison": pgettext_lazy("category of questions", "comparison"),

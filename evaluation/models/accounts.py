@@ -31,11 +31,11 @@ class User(AbstractUser):
     time_zone = models.CharField(_("time zone"), max_length=64, blank=True)
     #: Changed keys of the review screen: action -> key position (review/ratings/card.py).
     keymap = models.JSONField(_("keys"), default=dict, blank=True, editable=False)
-    keys_off = models.BooleanField(_("single-key shortcuts switched off"), default=False, editable=False)
+    keys_off = models.BooleanField(_("single-key shortcuts off"), default=False, editable=False)
     is_service = models.BooleanField(
         _("service user"),
         default=False,
-        help_text=_("A program, not a person: it works by tokens alone, cannot log in, and never rates blind."),
+        help_text=_("A program, not a person. It uses only tokens, can't log in, and never rates blind."),
     )
     #: Until then ratings are not blind, because another person made the link by which the password was chosen.
     not_blind_until = models.DateTimeField(_("ratings not blind until"), null=True, editable=False)
@@ -73,17 +73,17 @@ class FailedLogin(TimestampedModel):
     Not part of the audit log, so that ``purge`` can delete what attackers write. ``person``: account of the name.
     ``by``: ``code`` for a second factor. ``cleared``: a later login succeeded, so limits do not count the row."""
 
-    name = models.CharField(_("hash of the name"), max_length=64)
-    address = models.CharField(_("hash of the address"), max_length=64)
+    name = models.CharField(_("name hash"), max_length=64)
+    address = models.CharField(_("address hash"), max_length=64)
     person = models.ForeignKey(User, verbose_name=_("person"), on_delete=models.CASCADE, null=True, related_name="+")
     by = models.CharField(_("method"), max_length=10, blank=True, default="")
     count = models.PositiveIntegerField(_("attempts"), default=1)
-    cleared = models.BooleanField(_("followed by a log-in"), default=False)
+    cleared = models.BooleanField(_("followed by a login"), default=False)
     deleted_with = "person"
 
     class Meta:
-        verbose_name = _("failed log-in")
-        verbose_name_plural = _("failed log-ins")
+        verbose_name = _("failed login")
+        verbose_name_plural = _("failed logins")
         indexes = [
             models.Index(fields=["name", "created_at"], name="failed_logins_of_name"),
             models.Index(fields=["address", "created_at"], name="failed_logins_from_address"),
@@ -124,14 +124,14 @@ class Project(TimestampedModel):
         max_length=100,
         blank=True,
         default="",
-        help_text=_("Name of the judge that counts where nobody names one. With one judge it is that one."),
+        help_text=_("Judge used when none is named. With only one judge, that one is used."),
     )
     default_profile = models.CharField(
         _("default profile"),
         max_length=100,
         blank=True,
         default="",
-        help_text=_("Profile of runs for which none is chosen: its formula makes the overall score. Empty: standard."),
+        help_text=_("Profile of runs created without one. Its formula computes the overall score. Default: standard."),
     )
 
     class Meta:
@@ -168,7 +168,7 @@ class ApiToken(TimestampedModel):
 
     user = models.ForeignKey(User, verbose_name=_("user"), on_delete=PROTECT, related_name="tokens")
     made_by = models.ForeignKey(
-        User, verbose_name=_("made by"), on_delete=PROTECT, null=True, editable=False, related_name="+"
+        User, verbose_name=_("created by"), on_delete=PROTECT, null=True, editable=False, related_name="+"
     )
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="tokens")
     name = models.CharField(_("name"), max_length=100)
@@ -194,10 +194,10 @@ class AuditEvent(AppendOnly):
 
     actor = models.ForeignKey(User, verbose_name=_("person"), on_delete=PROTECT, null=True, related_name="+")
     verb = models.CharField(_("event"), max_length=60)
-    object_type = models.CharField(_("kind of object"), max_length=60)
+    object_type = models.CharField(_("object type"), max_length=60)
     object_id = models.CharField(_("object"), max_length=64)
     detail = models.JSONField(_("details"), default=dict)
-    prev_hash = models.CharField(_("hash before"), max_length=64, unique=True)
+    prev_hash = models.CharField(_("previous hash"), max_length=64, unique=True)
     hash = models.CharField(_("hash"), max_length=64, unique=True)
 
     class Meta:

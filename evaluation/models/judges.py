@@ -36,24 +36,24 @@ class Endpoint(TimestampedModel, Authored, PausableEndpoint):
     name = models.CharField(_("name"), max_length=100, unique=True)
     provider = models.CharField(_("provider"), max_length=40, choices=provider_choices, default="openai")
     base_url = models.CharField(_("base URL"), max_length=300)
-    key_env = models.CharField(_("environment variable of the key"), max_length=100, blank=True)
+    key_env = models.CharField(_("key environment variable"), max_length=100, blank=True)
     sealed_key = models.TextField(_("stored key"), blank=True, default="", editable=False)
     embedding_model = models.CharField(
         _("embedding model"),
         max_length=200,
         blank=True,
         default="",
-        help_text=_("The model this server embeds texts with; empty where it shall not."),
+        help_text=_("Model that this server uses for embeddings. Leave empty for none."),
     )
     azure_api_version = models.CharField(
-        _("version of Azure's API"),
+        _("Azure API version"),
         max_length=40,
         blank=True,
         default="",
         validators=[RegexValidator(r"^\d{4}-\d{2}-\d{2}(-preview)?\Z")],
         help_text=_(
-            "For a resource of Azure OpenAI, such as 2024-10-21: the base URL is the resource's, and a model is named"
-            " as its deployment. Empty for every other server."
+            "Only for Azure OpenAI, such as 2024-10-21. Use the resource's base URL, and the deployment "
+            "name as the model. Leave empty for other servers."
         ),
     )
     max_concurrency = models.PositiveIntegerField(_("concurrent calls"), default=32)
@@ -62,19 +62,19 @@ class Endpoint(TimestampedModel, Authored, PausableEndpoint):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text=_("Shared by all workers; empty where the server sets no such limit."),
+        help_text=_("Shared by all workers. Leave empty if the server sets no limit."),
     )
     tokens_per_minute = models.PositiveIntegerField(
         _("tokens per minute"),
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text=_("Input and output together, shared by all workers; empty where the server sets no such limit."),
+        help_text=_("Input and output together, shared by all workers. Leave empty if the server sets no limit."),
     )
     batches = models.BooleanField(
-        _("takes batches"),
+        _("supports batches"),
         default=False,
-        help_text=_("The server offers batches (/v1/files, /v1/batches): cheaper calls that may take a day."),
+        help_text=_("The server offers batches (/v1/files, /v1/batches): cheaper calls that may take up to a day."),
     )
 
     class Meta:
@@ -113,8 +113,8 @@ class JudgeVersion(AppendOnly, Authored):
     combines them."""
 
     class Method(models.TextChoices):
-        SAID = "said", _("as the judge says them")
-        EXPECTED = "expected", _("expected over their token probabilities")
+        SAID = "said", _("as stated by the judge")
+        EXPECTED = "expected", _("expected value over token probabilities")
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="judges")
     name = models.CharField(_("name"), max_length=100)
@@ -126,11 +126,11 @@ class JudgeVersion(AppendOnly, Authored):
     language = models.CharField(_("rubric language"), max_length=5, default="en")
     params = models.JSONField(_("parameters"), default=dict, blank=True)
     method = models.CharField(
-        _("levels are taken"),
+        _("scoring method"),
         max_length=10,
         choices=Method.choices,
         default=Method.SAID,
-        help_text=_("Expected levels need an endpoint that tells log probabilities; the preflight finds out."),
+        help_text=_("Expected values need an endpoint that returns log probabilities. The preflight checks this."),
     )
     content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
 
@@ -172,15 +172,15 @@ class PreflightRow(AppendOnly):
     and log probabilities, null if unknown. ``cost`` is in US dollars, null if unknown; ``detail`` lists the calls."""
 
     outcome = models.CharField(_("outcome"), max_length=30)
-    rung = models.CharField(_("way of asking"), max_length=20, blank=True)
-    judge_hash = models.CharField(_("hash of the judge as pinned"), max_length=64, blank=True)
-    model_returned = models.CharField(_("model that answered"), max_length=200, blank=True)
+    rung = models.CharField(_("response format"), max_length=20, blank=True)
+    judge_hash = models.CharField(_("pinned judge hash"), max_length=64, blank=True)
+    model_returned = models.CharField(_("served model"), max_length=200, blank=True)
     fingerprint = models.CharField(_("fingerprint"), max_length=200, blank=True)
-    usage = models.BooleanField(_("tells tokens"), null=True)
-    logprobs = models.BooleanField(_("tells log probabilities"), null=True)
+    usage = models.BooleanField(_("returns token counts"), null=True)
+    logprobs = models.BooleanField(_("returns log probabilities"), null=True)
     calls = models.PositiveIntegerField(_("calls"), default=0)
     cost = models.DecimalField(_("cost"), max_digits=14, decimal_places=8, null=True)
-    retry_at = models.DateTimeField(_("not before"), null=True)
+    retry_at = models.DateTimeField(_("retry after"), null=True)
     detail = models.JSONField(default=list, blank=True)
 
     class Meta:
@@ -196,7 +196,7 @@ class RubricVersion(AppendOnly, Authored):
     project = models.ForeignKey(
         Project, verbose_name=_("project"), on_delete=PROTECT, null=True, blank=True, related_name="rubrics"
     )
-    note = models.TextField(_("why"), blank=True, default="")
+    note = models.TextField(_("reason"), blank=True, default="")
     family = models.CharField(_("family"), max_length=100)
     language = models.CharField(_("language"), max_length=5)
     version = models.PositiveIntegerField(_("version"))
@@ -252,12 +252,12 @@ class RubricEvent(Activation):
     SUBJECT_FIELDS = ("project", "judge", "family", "language")
 
     class Verb(models.TextChoices):
-        PROPOSED = "proposed", _("offered")
+        PROPOSED = "proposed", _("proposed")
         ACTIVATED = "activated", _("activated")
         RETIRED = "retired", _("retired")
 
     class Ground(models.TextChoices):
-        ACCEPTED = "accepted", _("accepted by experts' labels")
+        ACCEPTED = "accepted", _("accepted on expert labels")
         DECIDED = "decided", _("decided by a lead")
 
     project = models.ForeignKey(Project, on_delete=PROTECT, related_name="rubric_events")
@@ -270,8 +270,8 @@ class RubricEvent(Activation):
     reason = models.TextField(_("reason"), blank=True)
 
     class Meta:
-        verbose_name = _("event of a rubric")
-        verbose_name_plural = _("events of rubrics")
+        verbose_name = _("rubric event")
+        verbose_name_plural = _("rubric events")
         constraints = [
             models.UniqueConstraint(fields=["project", "judge", "family", "language", "seq"], name="one_rubric_event"),
             models.CheckConstraint(
@@ -316,6 +316,6 @@ class CachedEmbedding(AppendOnly):
     vector = models.BinaryField()
 
     class Meta:
-        verbose_name = _("kept embedding")
-        verbose_name_plural = _("kept embeddings")
+        verbose_name = _("cached embedding")
+        verbose_name_plural = _("cached embeddings")
         constraints = [models.UniqueConstraint(fields=["space", "text_hash"], name="one_vector_per_text")]

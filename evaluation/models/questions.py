@@ -34,7 +34,7 @@ class QuestionSet(AppendOnly, Authored):
     version = models.PositiveIntegerField(_("version"))
     content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
     predecessor = models.ForeignKey(
-        "self", verbose_name=_("version before"), on_delete=PROTECT, null=True, blank=True, related_name="successors"
+        "self", verbose_name=_("previous version"), on_delete=PROTECT, null=True, blank=True, related_name="successors"
     )
     metadata = models.JSONField(_("metadata"), default=dict, blank=True)
     is_unfinished = models.BooleanField(default=False, editable=False)
@@ -131,9 +131,9 @@ class ImportBatch(TimestampedModel, Authored):
     The states in brackets are for large files, which workers read; their content is in :class:`ImportChunk`."""
 
     class State(models.TextChoices):
-        CHECKING = "checking", _("being checked")
-        PARSED = "parsed", _("waiting for confirmation")
-        IMPORTING = "importing", _("being imported")
+        CHECKING = "checking", _("validating")
+        PARSED = "parsed", _("awaiting confirmation")
+        IMPORTING = "importing", _("importing")
         CONFIRMED = "confirmed", _("confirmed")
         EXPIRED = "expired", _("expired")
         REFUSED = "refused", _("refused")
@@ -144,7 +144,7 @@ class ImportBatch(TimestampedModel, Authored):
     kind = models.CharField(_("kind"), max_length=20)
     name = models.CharField(_("name"), max_length=200)
     file_name = models.CharField(_("file name"), max_length=300)
-    file_sha256 = models.CharField(_("hash of the file"), max_length=64)
+    file_sha256 = models.CharField(_("file hash"), max_length=64)
     content = models.BinaryField(_("file content"))
     options = models.JSONField(_("options"), default=dict)
     rows = models.PositiveIntegerField(_("rows"), default=0)
@@ -177,14 +177,14 @@ class System(TimestampedModel, Authored, PausableEndpoint):
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="systems")
     name = models.CharField(_("name"), max_length=200)
     max_concurrency = models.PositiveIntegerField(
-        _("concurrent questions"), default=4, help_text=_("How many questions it is asked at a time, by all workers.")
+        _("concurrent questions"), default=4, help_text=_("Maximum concurrent questions across all workers.")
     )
     requests_per_minute = models.PositiveIntegerField(
         _("questions per minute"),
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text=_("Shared by all workers; empty where it has no such limit."),
+        help_text=_("Shared by all workers. Leave empty for no limit."),
     )
 
     class Meta:

@@ -20,7 +20,7 @@ class AskSpec(Spec):
     k: int = setting(
         5,
         limits=(1, 50),
-        form=Input("main", _("Passages for each question")),
+        form=Input("main", _("Passages per question")),
         flag=Flag("passages to ask for", also=("-k",), metavar="1..50"),
         body="passages to ask for",
     )
@@ -28,10 +28,10 @@ class AskSpec(Spec):
         FULL_RAG,
         form=Input(
             "main",
-            _("What to ask for"),
+            _("Requested output"),
             choices={
-                FULL_RAG: _("passages and an answer"),
-                RETRIEVAL_ONLY: _("passages only; no judge is called"),
+                FULL_RAG: _("passages and answer"),
+                RETRIEVAL_ONLY: _("passages only (no judge)"),
             },
             name="type",
         ),
@@ -47,7 +47,7 @@ class CallSpec(Spec):
     repeat: int = setting(
         1,
         limits=(1, 50),
-        form=Input("more", _("Judgements of each answer")),
+        form=Input("more", _("Judgements per answer")),
         flag=Flag("judgements of each answer"),
     )
     use_cache: bool = setting(True, flag=Flag("make every call, paid for before or not", name="no_cache"))
@@ -105,7 +105,7 @@ class RunSpec(CallSpec):
     limit: int | None = setting(
         None,
         limits=(1, 10**6),
-        form=Input("more", _("Only the first so many questions")),
+        form=Input("more", _("Only the first N questions")),
         flag=Flag("only the first so many questions"),
     )
     categories: tuple[str, ...] = setting(
@@ -129,7 +129,10 @@ class RunSpec(CallSpec):
         form=Input(
             "more",
             _("Judge prompts"),
-            _("None: those in force. Of several of one family the first counts, the others are compared with it."),
+            _(
+                "Default: the versions in force. Of several in a family, the first counts and the others are "
+                "compared with it."
+            ),
             widget="checkboxes",
             rows=True,
         ),
@@ -146,7 +149,7 @@ class RunSpec(CallSpec):
         form=Input(
             "main",
             _("Language of the judge's reasons"),
-            _("Its prompts are in this language too. What a prompt has proved holds for its own language alone."),
+            _("Prompts use this language too. Proof applies only to a prompt's own language."),
             choices={"ko": _("Korean"), "en": _("English")},
         ),
         flag=Flag("of the judges' prompts and reasons; else each its own"),
@@ -158,7 +161,7 @@ class RunSpec(CallSpec):
         form=Input(
             "more",
             _("Budget in US dollars"),
-            _("The run pauses when calls to judges have cost so much. Raise it on the run's page and go on."),
+            _("The run pauses when judge calls reach this cost. Raise the budget on the run's page to resume."),
         ),
         flag=Flag("pause when judges' calls have cost so much", metavar="USD"),
     )
@@ -168,7 +171,7 @@ class RunSpec(CallSpec):
         flag=Flag("without the offline baseline beside the judge", name="no_baseline"),
         body="the offline baseline judges as well",
     )
-    name: str = setting("", limits=(0, 300), form=Input("main", _("Name of the run")), flag=Flag("name of the run"))
+    name: str = setting("", limits=(0, 300), form=Input("main", _("Run name")), flag=Flag("name of the run"))
     start_token: UUID | None = setting(None, flag=None, body="chosen by the caller; asking twice makes one run")
 
 

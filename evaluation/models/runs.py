@@ -39,9 +39,9 @@ class AnswerSet(TimestampedModel, Authored):
         SystemVersion, verbose_name=_("system version"), on_delete=PROTECT, related_name="answer_sets"
     )
     k = models.PositiveIntegerField(_("k"), default=5)
-    evaluation_type = models.CharField(_("type of evaluation"), max_length=20, default="full_rag")
+    evaluation_type = models.CharField(_("evaluation type"), max_length=20, default="full_rag")
     source = models.CharField(_("source"), max_length=300, blank=True)
-    file_sha256 = models.CharField(_("hash of the file"), max_length=64, blank=True)
+    file_sha256 = models.CharField(_("file hash"), max_length=64, blank=True)
     content_hash = models.CharField(_("content hash"), max_length=64, null=True, blank=True, editable=False)
     is_unfinished = models.BooleanField(default=False, editable=False)
 
@@ -168,7 +168,7 @@ class Run(TimestampedModel, Authored):
     )
     name = models.CharField(_("name"), max_length=300, blank=True)
     config = models.JSONField(_("configuration"), default=dict)
-    config_hash = models.CharField(_("hash of the configuration"), max_length=64, editable=False)
+    config_hash = models.CharField(_("configuration hash"), max_length=64, editable=False)
     seed = models.PositiveBigIntegerField(_("seed"), default=0)
     budget = models.DecimalField(_("budget"), max_digits=12, decimal_places=4, null=True, blank=True)
     state = models.CharField(_("state"), max_length=12, choices=State.choices, default=State.DRAFT)
@@ -287,7 +287,7 @@ class RunJudge(AppendOnly):
     primary = models.BooleanField(default=True)
     repeat_count = models.PositiveIntegerField(default=1)
     standing = models.CharField(
-        _("state of the rubric"), max_length=10, choices=VersionStatus.choices, default=VersionStatus.ACTIVE
+        _("rubric status"), max_length=10, choices=VersionStatus.choices, default=VersionStatus.ACTIVE
     )
 
     class Meta:

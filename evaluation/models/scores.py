@@ -26,7 +26,7 @@ class MetricDefinition(AppendOnly):
     kind = models.CharField(_("kind"), max_length=10)
     scale = models.CharField(_("scale"), max_length=500)
     direction = models.CharField(_("direction"), max_length=10, default="higher")
-    review_form = models.CharField(_("form of review"), max_length=10, default="level")
+    review_form = models.CharField(_("review form"), max_length=10, default="level")
     rubric_family = models.CharField(_("rubric family"), max_length=100, blank=True)
     title = models.JSONField(_("title"), default=dict)
     content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
@@ -200,8 +200,8 @@ class CriterionEvent(Activation):
     rubric_ko = models.ForeignKey(RubricVersion, on_delete=PROTECT, null=True, related_name="+")
 
     class Meta:
-        verbose_name = _("event of a criterion")
-        verbose_name_plural = _("events of criteria")
+        verbose_name = _("criterion event")
+        verbose_name_plural = _("criterion events")
         constraints = [
             models.UniqueConstraint(fields=["criterion", "seq"], name="one_criterion_event"),
             models.CheckConstraint(

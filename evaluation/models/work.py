@@ -25,14 +25,14 @@ class WorkUnit(TimestampedModel):
     class State(models.TextChoices):
         BLOCKED = "blocked", _("waiting for another step")
         TODO = "todo", _("waiting")
-        LEASED = "leased", _("in work")
-        BATCHED = "batched", _("out in a batch")
+        LEASED = "leased", _("in progress")
+        BATCHED = "batched", _("in a batch")
         DONE = "done", _("done")
         FAILED = "failed", _("failed")
         SKIPPED = "skipped", _("skipped")
 
     class Kind(models.TextChoices):
-        ASK = "ask", _("ask the system")
+        ASK = "ask", _("system call")
         RULES = "rules", _("rules")
         JUDGE = "judge", _("judge")
         EMBED = "embed", _("embeddings")
@@ -194,12 +194,12 @@ class ImportWork(TimestampedModel):
 class BatchState(models.TextChoices):
     """State of a batch of calls at its provider (``contrib.batches``)."""
 
-    PREPARING = "made", _("being made")
-    UPLOADED = "uploaded", _("file handed over")
-    CREATING = "creating", _("being created")
-    SENT = "sent", _("out")
+    PREPARING = "made", _("preparing")
+    UPLOADED = "uploaded", _("file uploaded")
+    CREATING = "creating", _("creating")
+    SENT = "sent", _("processing")
     ENDED = "ended", _("ended")
-    DROPPED = "dropped", _("never sent")
+    DROPPED = "dropped", _("not sent")
     LOST = "lost", _("lost")
 
 

@@ -52,7 +52,7 @@ class StrictSerializer(Serializer[Any]):
 
         :raises ValidationError: for each unknown field."""
         if isinstance(data, Mapping) and (unknown := sorted(set(data) - set(self.fields))):
-            raise ValidationError({str(name): [_("This field is not known here.")] for name in unknown})
+            raise ValidationError({str(name): [_("Unknown field.")] for name in unknown})
         return super().to_internal_value(data)
 
 
@@ -80,7 +80,7 @@ class StrictAPIView(GenericAPIView[Any]):
             # A ViewSet sets its methods this way.
             vars(self)["post"] = update_wrapper(partial(run_once, post), post)
         if request.query_params and (unknown := sorted(set(request.query_params) - self._known_parameters())):
-            raise ValidationError({name: [_("This parameter is not known here.")] for name in unknown})
+            raise ValidationError({name: [_("Unknown parameter.")] for name in unknown})
 
     def _known_parameters(self) -> set[str]:
         """Parameters of the current method: its own, and for paged lists those of filters and cursor."""
@@ -324,7 +324,7 @@ def _as_mapping(data: Any) -> Mapping[str, Any]:
 def _form_file(request: Request) -> UploadedBody:
     file = request.FILES.get("file")
     if not isinstance(file, UploadedFile) or len(request.FILES) != 1:
-        raise ValidationError({"file": [_("Exactly one file is expected, in the field “file”.")]})
+        raise ValidationError({"file": [_("Send exactly one file in the field “file”.")]})
     if (file.size or 0) > settings.CONCORD_UPLOAD_BYTES:
         raise TooLarge(settings.CONCORD_UPLOAD_BYTES)
     return UploadedBody(file.name or "file", file.read())
@@ -340,5 +340,5 @@ def project_for(user: User, pk: int | None) -> Project:
         return fetch(Project.objects.all(), user, Action.EVALUATE, pk)
     projects = list(projects_with(user, Action.EVALUATE)[:2])
     if len(projects) != 1:
-        raise ValidationError({"project": [_("Name the project by its id.")]})
+        raise ValidationError({"project": [_("Give the project's ID.")]})
     return projects[0]

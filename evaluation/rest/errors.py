@@ -84,7 +84,7 @@ def _error_response(error: Exception, context: dict[str, Any]) -> Response | Non
 @csrf_exempt
 def unknown_address(request: HttpRequest, subpath: str = "") -> JsonResponse:
     """Return 404 with a hint. Exempt from CSRF checks, so that a POST without a token gets the hint too."""
-    body = {"detail": _("There is nothing here. Addresses end with a slash.")}
+    body = {"detail": _("Address not found. Addresses end with a slash.")}
     return JsonResponse(problem_body(404, body), status=404, content_type=PROBLEM_CONTENT_TYPE)
 
 

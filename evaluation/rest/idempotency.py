@@ -31,7 +31,7 @@ class KeyReused(APIException):
 
     status_code = status.HTTP_409_CONFLICT
     default_code = "key_reused"
-    default_detail = gettext_lazy("This Idempotency-Key was sent with another request within a day. Make a new one.")
+    default_detail = gettext_lazy("This Idempotency-Key was used for another request in the last day. Use a new key.")
 
 
 def run_once(method: Callable[..., Response], request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -44,7 +44,7 @@ def run_once(method: Callable[..., Response], request: Request, *args: Any, **kw
     :raises ValidationError: for a key that is empty or too long."""
     key = request.headers[IDEMPOTENCY_HEADER]
     if not 0 < len(key) <= MAX_KEY_LENGTH:
-        raise ValidationError({IDEMPOTENCY_HEADER: [_("A text of 1 to 200 characters.")]})
+        raise ValidationError({IDEMPOTENCY_HEADER: [_("Must be 1 to 200 characters.")]})
     person = request.user
     if not isinstance(person, User):
         raise NotAuthenticated

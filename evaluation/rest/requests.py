@@ -81,8 +81,8 @@ class TooLarge(APIException):
         message = _("The body is larger than %(limit)s bytes.") % {"limit": limit}
         if limit > MAX_JSON_BYTES or limit - settings.CONCORD_UPLOAD_BYTES in {0, MULTIPART_OVERHEAD}:
             name = {"name": "CONCORD_UPLOAD_BYTES"}
-            message += " " + _("Whoever runs the site sets this by %(name)s.") % name
-            message += " " + _("Larger files are taken by the page, and by a command of any size.")
+            message += " " + _("Set by the site operator (%(name)s).") % name
+            message += " " + _("Upload larger files on the page, or use a command for any size.")
         super().__init__(message)
 
 
@@ -136,10 +136,10 @@ class StrictJSON(JSONParser):
             value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicate_keys)
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except RecursionError:
-            raise ParseError(_("The JSON is nested too deep.")) from None
+            raise ParseError(_("The JSON is nested too deeply.")) from None
         except ValueError as error:
             raise ParseError(
-                _("This is no valid JSON: %(detail)s") % {"detail": translate_parser_message(str(error)[:200])}
+                _("This isn't valid JSON: %(detail)s") % {"detail": translate_parser_message(str(error)[:200])}
             ) from None
         return value
 
@@ -220,7 +220,7 @@ class Pages(CursorPagination):
         if page_size is None:
             return self.page_size
         if not (page_size.isascii() and page_size.isdigit() and 1 <= int(page_size[:9]) <= MAX_PAGE_SIZE):
-            raise ValidationError({"page_size": [_("A whole number from 1 to 500.")]})
+            raise ValidationError({"page_size": [_("Must be a whole number from 1 to 500.")]})
         return int(page_size)
 
     def decode_cursor(self, request: Request) -> Any:
@@ -230,10 +230,10 @@ class Pages(CursorPagination):
         try:
             cursor = super().decode_cursor(request)
         except NotFound as error:
-            raise ValidationError({"cursor": [_("Not a cursor of this list.")]}) from error
+            raise ValidationError({"cursor": [_("Invalid cursor for this list.")]}) from error
         position = None if cursor is None or cursor.position is None else str(cursor.position)
         if position is not None and not (position.isascii() and position.isdigit() and len(position) < 19):
-            raise ValidationError({"cursor": [_("Not a cursor of this list.")]})
+            raise ValidationError({"cursor": [_("Invalid cursor for this list.")]})
         return cursor
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:

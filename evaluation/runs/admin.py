@@ -55,7 +55,7 @@ class RunAdmin(ReadOnlyAdmin):
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         return redirect("evaluation-new")
 
-    @admin.action(description=_("Start drafts"), permissions=["steer"])
+    @admin.action(description=_("Start draft runs"), permissions=["steer"])
     def start(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
         self._steer(request, runs, lifecycle.start)
 
@@ -67,11 +67,11 @@ class RunAdmin(ReadOnlyAdmin):
     def resume(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
         self._steer(request, runs, resume_run)
 
-    @admin.action(description=_("Cancel for good"), permissions=["steer"])
+    @admin.action(description=_("Cancel permanently"), permissions=["steer"])
     def cancel(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
         self._steer(request, runs, lifecycle.cancel)
 
-    @admin.action(description=_("Try again what failed"), permissions=["steer"])
+    @admin.action(description=_("Retry failed steps"), permissions=["steer"])
     def retry(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
         self._steer(request, runs, lifecycle.retry_failed)
 
@@ -84,12 +84,16 @@ class RunAdmin(ReadOnlyAdmin):
         for run in steerable:
             try:
                 if not action(run, signed_in_user(request)):
-                    text = gettext("%(run)s was in another state; nothing was changed.") % {"run": run}
+                    text = gettext("%(run)s was in another state. Nothing was changed.") % {"run": run}
                     messages.warning(request, text)
             except DomainError as refusal:
                 messages.error(request, f"{run}: {explain_refusal(refusal)}")
         if skipped := runs.count() - steerable.count():
-            text = ngettext("%(count)d run is not yours to steer.", "%(count)d runs are not yours to steer.", skipped)
+            text = ngettext(
+                "You don't have permission to control %(count)d run.",
+                "You don't have permission to control %(count)d runs.",
+                skipped,
+            )
             messages.warning(request, text % {"count": skipped})
 
     @admin.display(description=_("run"))

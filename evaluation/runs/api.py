@@ -308,7 +308,7 @@ class RunRequestSerializer(SettingsSerializer, StrictSerializer):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         collects = bool(attrs["dataset_id"] and attrs["system"])
         if collects == bool(attrs["answer_set"]) or bool(attrs["dataset_id"]) != bool(attrs["system"]):
-            raise ValidationError(gettext("Name an answer_set, or a dataset_id and the system that is to be asked."))
+            raise ValidationError(gettext("Give an answer_set, or a dataset_id and a system."))
         return attrs
 
 

@@ -69,13 +69,13 @@ class AnswerFileForm(FileForm):
 
     questions = forms.ModelChoiceField(QuestionSet.objects.none(), label=_("Questions"), empty_label=None)
     file = forms.FileField(
-        label=_("File with answers"),
+        label=_("Answer file"),
         help_text=_("JSONL, JSON, CSV or Parquet. Nothing is imported before you confirm."),
     )
     system = forms.CharField(
-        label=_("Name of the system that gave them"),
+        label=_("System name"),
         max_length=200,
-        help_text=_("A name of your own, such as my-rag. Answers of one system are compared over time."),
+        help_text=_("Any name, such as my-rag. A system's answers are compared over time."),
     )
 
     def __init__(self, *args: Any, user: UserOrAnonymous, **kwargs: Any) -> None:
@@ -113,7 +113,7 @@ class CollectionForm(forms.Form):
             and "system" in cleaned
             and cleaned["questions"].project_id != cleaned["system"].system.project_id
         ):
-            self.add_error("system", gettext("The system belongs to another project than the questions."))
+            self.add_error("system", gettext("The system and the questions belong to different projects."))
         return cleaned
 
     @property
@@ -132,7 +132,7 @@ class PreviewForm(CollectionForm):
         required=False,
         max_length=4000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text=_("Left empty, the first question of the set."),
+        help_text=_("Default: the first question of the set."),
     )
 
     @property
@@ -231,13 +231,13 @@ def _rubric_choices(project: Project) -> list[tuple[str, str]]:
 
 def _judge_choices(source: AnswerSet | CollectionRequest) -> Iterator[tuple[str, Any]]:
     if source.evaluation_type == RETRIEVAL_ONLY:
-        yield NO_JUDGE, gettext("none: there are no answers to judge")
+        yield NO_JUDGE, gettext("none (no answers to judge)")
         return
     names = judge_names(source.project)
     if len(names) > 1 and not source.project.default_judge:
-        yield "", gettext("choose one: the project has no default")
+        yield "", gettext("choose a judge (the project has no default)")
     for name in names:
         default = name == source.project.default_judge
-        yield name, gettext("%(name)s (the project's default)") % {"name": name} if default else name
-    yield BASELINE, gettext("offline baseline: compares words, calls nobody, costs nothing")
-    yield NO_JUDGE, gettext("none: rules only")
+        yield name, gettext("%(name)s (project default)") % {"name": name} if default else name
+    yield BASELINE, gettext("offline baseline: compares words only, no calls, no cost")
+    yield NO_JUDGE, gettext("none (rules only)")

@@ -58,7 +58,7 @@ def _system(project: Project, name: str) -> SystemVersion:
     if not name:
         names = connected_systems(project)
         if len(names) != 1:
-            raise ValidationError({"system": [gettext("Name the system that is to be asked.")]})
+            raise ValidationError({"system": [gettext("Name the system to send questions to.")]})
         name = names[0]
     version = connected_version(project, name)
     if version is None:

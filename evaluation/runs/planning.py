@@ -288,14 +288,14 @@ def plan_sentences(plan: Plan) -> list[str]:
         facts = {"judge": judge_calls.judge, "rubric": judge_calls.rubric, "calls": judge_calls.calls}
         tokens = {"tokens": f"{judge_calls.tokens_in + judge_calls.tokens_out:,}"}
         basis = (
-            gettext("as earlier replies took") if judge_calls.measured else gettext("measured on prompts of this run")
+            gettext("based on earlier replies") if judge_calls.measured else gettext("measured on this run's prompts")
         )
         sentences.append(
             gettext("%(judge)s, %(rubric)s: about %(calls)s calls and %(tokens)s tokens (%(how)s)")
             % (facts | tokens | {"how": basis})
         )
     if plan.paid:
-        cost = gettext("unknown: the price table does not name the model")
+        cost = gettext("unknown (model not in the price table)")
         if plan.cost_low is not None and plan.cost_high is not None:
             low, high = (format_money(bound, at_least=False) for bound in (plan.cost_low, plan.cost_high))
             cost = (
@@ -305,7 +305,7 @@ def plan_sentences(plan: Plan) -> list[str]:
             )
         sentences.append(gettext("Cost: %(cost)s") % {"cost": cost})
     if plan.paid or plan.questions:
-        time = gettext("unknown: there are no earlier replies to go by")
+        time = gettext("unknown (no earlier replies)")
         if plan.seconds is not None:
             time = gettext("about %s") % format_duration(plan.seconds)
         sentences.append(gettext("Time: %(time)s") % {"time": time})

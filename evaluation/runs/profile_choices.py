@@ -52,12 +52,12 @@ def profile_choices(source: AnswerSet | CollectionRequest) -> list[ProfileChoice
 INPUT_LABELS = {
     "reference": _("expected answer"),
     "keywords": _("expected keywords"),
-    "check": _("check for negative questions"),
+    "check": _("negative-question check"),
     "required_info": _("required information"),
     "nuggets": _("core facts"),
-    "ground_truth_chunk_ids": _("ids of the passages that should be found"),
+    "ground_truth_chunk_ids": _("IDs of the passages to find"),
     "contexts": _("retrieved passages"),
-    "retrieved_ids": _("ids of retrieved passages"),
+    "retrieved_ids": _("IDs of the retrieved passages"),
     "latency": _("latency"),
 }
 

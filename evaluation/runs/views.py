@@ -43,7 +43,7 @@ def steer(request: HttpRequest, pk: int, action: Callable[[Run, User], bool]) ->
     run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
     try:
         if not action(run, signed_in_user(request)):
-            messages.warning(request, gettext("The run was in another state already; nothing was changed."))
+            messages.warning(request, gettext("The run's state had already changed. Nothing was done."))
     except DomainError as refusal:
         messages.error(request, explain_refusal(refusal))
     return redirect("run", run.pk)
@@ -73,7 +73,7 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
     except DomainError as refusal:
         messages.error(request, explain_refusal(refusal))
     else:
-        text = ngettext("%(count)d failed step is tried again.", "%(count)d failed steps are tried again.", count)
+        text = ngettext("Retrying %(count)d failed step.", "Retrying %(count)d failed steps.", count)
         messages.success(request, text % {"count": count})
     return redirect("run", run.pk)
 
@@ -173,7 +173,7 @@ def _source_page(
 
 def notify_imported(request: HttpRequest, imported: ImportedAnswers) -> None:
     """Tell the user that the answers are stored and which run computes their rule metrics."""
-    text = gettext("The answers are in; their rule metrics are being computed as run %(run)s.")
+    text = gettext("Answers imported. Run %(run)s is computing their rule metrics.")
     messages.success(request, text % {"run": imported.run.pk})
 
 

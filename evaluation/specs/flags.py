@@ -129,7 +129,7 @@ def dollars(text: str) -> Decimal:
     except InvalidOperation:
         amount = Decimal(-1)
     if not amount.is_finite() or not 0 <= amount < 10**8:
-        raise ArgumentTypeError(_("not an amount of US dollars, such as 2.50"))
+        raise ArgumentTypeError(_("not a US dollar amount such as 2.50"))
     return amount.quantize(Decimal("0.0001"))
 
 

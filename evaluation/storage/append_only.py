@@ -66,9 +66,9 @@ class PausableEndpoint(models.Model):
     No worker calls it before ``cooldown_until``. ``down_since``: start of a series of transient faults; ``fault``: the
     last of them. During an outage, one call at a time probes the endpoint."""
 
-    cooldown_until = models.DateTimeField(_("resting until"), null=True, blank=True, editable=False)
-    down_since = models.DateTimeField(_("not answering since"), null=True, blank=True, editable=False)
-    fault = models.CharField(_("last fault"), max_length=30, blank=True, default="", editable=False)
+    cooldown_until = models.DateTimeField(_("paused until"), null=True, blank=True, editable=False)
+    down_since = models.DateTimeField(_("not responding since"), null=True, blank=True, editable=False)
+    fault = models.CharField(_("last error"), max_length=30, blank=True, default="", editable=False)
 
     class Meta:
         abstract = True
@@ -79,7 +79,7 @@ class Authored(models.Model):
 
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("made by"),
+        verbose_name=_("created by"),
         on_delete=models.PROTECT,
         null=True,
         blank=True,

@@ -26,30 +26,32 @@ from review.statistics.agreement.variance import DesignGap, VarianceSource
 from review.statistics.precision import SpendOption
 
 VARIANCE_SOURCES: Mapping[VarianceSource, tuple[str | Promise, str | Promise]] = {
-    VarianceSource.ANSWERS: (_("answers"), _("how far answers truly differ")),
+    VarianceSource.ANSWERS: (_("answers"), _("true differences between answers")),
     VarianceSource.REVIEWERS: (_("reviewers"), _("how lenient or strict each reviewer is")),
-    VarianceSource.INTERACTION: (_("reviewer and answer"), _("how far reviewers differ on single answers")),
-    VarianceSource.RESIDUAL: (_("the rest"), _("what the same reviewer would say at another time")),
-    VarianceSource.JUDGE: (_("judge"), _("how far the judge is off on an answer, whenever asked")),
-    VarianceSource.NOISE: (_("judge's noise"), _("how far the judge's repeats scatter")),
+    VarianceSource.INTERACTION: (_("reviewer and answer"), _("how much reviewers disagree on single answers")),
+    VarianceSource.RESIDUAL: (_("residual"), _("how a reviewer's ratings vary from time to time")),
+    VarianceSource.JUDGE: (_("judge"), _("the judge's consistent error on an answer")),
+    VarianceSource.NOISE: (_("judge noise"), _("how much the judge's repeats vary")),
 }
 DESIGN_GAPS: Mapping[DesignGap, str | Promise] = {
-    DesignGap.NEEDS_OVERLAP: _("not known: have two reviewers rate some of the same answers"),
-    DesignGap.NEEDS_TWO_REVIEWERS: _("not known: only one reviewer has rated"),
-    DesignGap.NEEDS_HIDDEN_REPEATS: _("not known apart: show reviewers some answers a second time"),
-    DesignGap.NEEDS_JUDGE_REPEATS: _("not known: have the judge score every answer more than once (--repeat)"),
-    DesignGap.NEEDS_RATINGS: _("not known: too few answers are rated"),
+    DesignGap.NEEDS_OVERLAP: _("unknown: ask two reviewers to rate some of the same answers"),
+    DesignGap.NEEDS_TWO_REVIEWERS: _("unknown: only one reviewer has rated"),
+    DesignGap.NEEDS_HIDDEN_REPEATS: _("can't be separated: show reviewers some answers again"),
+    DesignGap.NEEDS_JUDGE_REPEATS: _("unknown: have the judge score each answer more than once (--repeat)"),
+    DesignGap.NEEDS_RATINGS: _("unknown: too few rated answers"),
 }
 SPENDING_ADVICE: Mapping[SpendOption, str | Promise] = {
     SpendOption.QUESTIONS: _(
-        "Spend next on more questions: %(share)s of the mean's variance comes from how answers differ."
+        "Best next step: more questions. %(share)s of the uncertainty comes from differences between answers."
     ),
-    SpendOption.REVIEWERS: _("Spend next on more reviewers: %(share)s of the mean's variance is how strict they are."),
+    SpendOption.REVIEWERS: _(
+        "Best next step: more reviewers. %(share)s of the uncertainty comes from how strict they are."
+    ),
     SpendOption.RATINGS: _(
-        "Spend next on more ratings: %(share)s of the mean's variance comes from the judge's errors on single answers "
-        "and from single ratings."
+        "Best next step: more ratings. %(share)s of the uncertainty comes from judge errors on single "
+        "answers and from single ratings."
     ),
-    SpendOption.REPEATS: _("Spend next on repeats of the judge: %(share)s of the mean's variance is its noise."),
+    SpendOption.REPEATS: _("Best next step: more judge repeats. %(share)s of the uncertainty is judge noise."),
 }
 
 
@@ -104,8 +106,8 @@ def _design(design: Mapping[str, Any]) -> str:
     }
     return (
         gettext(
-            "From %(answers)d answers rated %(ratings)s times each by %(reviewers)d reviewers, and %(judged)d answers "
-            "judged %(repeats)s times each; unweighted."
+            "From %(answers)d answers rated %(ratings)s times each by %(reviewers)d reviewers, and "
+            "%(judged)d answers judged %(repeats)s times each. Unweighted."
         )
         % facts
     )
@@ -268,8 +270,8 @@ def _metric_agreement(title: str, experts: Figures, titled: list[tuple[str, Figu
     ):
         scale = Scale.parse(experts["scale"])
         always = gettext("always “%(value)s”") % {"value": numbers.on_scale(guess["value"], scale)}
-        sides.append((gettext("best constant guess"), always, guess))
-    sides.append((gettext("experts among themselves"), "", experts))
+        sides.append((gettext("always the most common score"), always, guess))
+    sides.append((gettext("experts with each other"), "", experts))
     first = first_statistics(Scale.parse(experts["scale"]))
     rows = [
         row
@@ -296,17 +298,17 @@ def _metric_agreement(title: str, experts: Figures, titled: list[tuple[str, Figu
 
 def _notes(scorer_figures: Figures) -> Iterator[str]:
     if scorer_figures.get("sampling") == "weighted":
-        yield gettext("weighted by the probability of being drawn")
+        yield gettext("weighted by sampling probability")
     if scorer_figures.get("sampling") == "unknown":
-        yield gettext("unweighted: it is not known how the answers were chosen")
+        yield gettext("unweighted: sampling method unknown")
     if scorer_figures.get("left_out"):
-        yield gettext("%(count)d answers of unknown sampling left out") % {"count": scorer_figures["left_out"]}
+        yield gettext("%(count)d answers left out (sampling unknown)") % {"count": scorer_figures["left_out"]}
     if count := scorer_figures.get("built_on"):
-        yield gettext("without %(count)d answers on whose ratings the judge prompt was worked out") % {"count": count}
+        yield gettext("without %(count)d answers used to develop the judge prompt") % {"count": count}
     if count := scorer_figures.get("sealed"):
-        yield gettext("without %(count)d locked answers, whose ratings are sealed") % {"count": count}
+        yield gettext("without %(count)d locked answers (sealed ratings)") % {"count": count}
     if scorer_figures.get("warnings"):
-        yield gettext("fewer than 20 independent questions: the intervals are rough")
+        yield gettext("fewer than 20 independent questions: intervals are approximate")
 
 
 def _statistic_row(name: str, sides: list[Figures], *, first: bool) -> StatisticRow | None:
@@ -349,11 +351,11 @@ def _alternative_annotator_text(test: Figures | None) -> str:
     if test is None:
         return ""
     if test["passed"] is None:
-        return gettext("not tested: it needs three experts with 30 answers each")
+        return gettext("not tested: needs three experts with 30 rated answers each")
     shares = {"share": numbers.format_share(test["winning_rate"])}
     if test["passed"]:
-        return gettext("passed: it could stand in for %(share)s of the experts") % shares
-    return gettext("not passed: shown for %(share)s of the experts") % shares
+        return gettext("passed: could replace %(share)s of the experts") % shares
+    return gettext("not passed: could replace only %(share)s of the experts") % shares
 
 
 def render_agreement_plots(run: Run, figures: Figures | None = None) -> SafeString:

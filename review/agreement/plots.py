@@ -30,29 +30,29 @@ from review.statistics.agreement.catalogue import headline_statistic
 
 # name -> (title, meaning), in the order of the page.
 STATISTICS: dict[str, tuple[str | Promise, str | Promise]] = {
-    "exact": (_("exact agreement"), _("share of answers on which both said the same")),
-    "within_one": (_("within one level"), _("share of answers on which they are at most one level apart")),
-    "mae": (_("mean distance"), _("how many levels they are apart on average")),
-    "bias": (_("bias"), _("mean of judge minus expert; above 0 the judge is generous")),
-    "cohen_kappa": (_("Cohen’s κ"), _("exact agreement beyond chance; 1 is perfect, 0 is chance")),
-    "cohen_kappa_linear": (_("κ, linear weights"), _("agreement beyond chance; near misses count in part")),
-    "cohen_kappa_quadratic": (_("κ, quadratic weights"), _("agreement beyond chance; far misses weigh most")),
-    "rmse": (_("root mean square distance"), _("like the mean distance, far misses weighing more")),
-    "pearson": (_("Pearson’s r"), _("whether they rise and fall together in a straight line")),
-    "spearman": (_("Spearman’s ρ"), _("whether they put the answers into the same order")),
-    "kendall_tau_b": (_("Kendall’s τ-b"), _("pairs of answers put into the same order, minus the others")),
-    "krippendorff_alpha_nominal": (_("Krippendorff’s α, nominal"), _("reliability; every difference counts the same")),
-    "krippendorff_alpha_ordinal": (_("Krippendorff’s α, ordinal"), _("reliability; differences count by rank")),
-    "krippendorff_alpha_interval": (_("Krippendorff’s α, interval"), _("reliability; differences count by square")),
-    "gwet_ac1": (_("Gwet’s AC1"), _("agreement beyond chance, steady where nearly all is of one level")),
-    "gwet_ac2": (_("Gwet’s AC2, quadratic"), _("the same with quadratic weights")),
-    "fleiss_kappa": (_("Fleiss’ κ"), _("agreement beyond chance of several people")),
-    "tpr": (_("acceptable ones found"), _("of the answers experts accept, the share the judge accepts")),
-    "tnr": (_("unacceptable ones found"), _("of the answers experts reject, the share the judge rejects")),
-    "precision": (_("precision"), _("of the answers the judge accepts, the share experts accept")),
-    "recall": (_("recall"), _("the same as acceptable ones found")),
+    "exact": (_("exact agreement"), _("share of answers with the same value from both")),
+    "within_one": (_("within one level"), _("share of answers at most one level apart")),
+    "mae": (_("mean absolute error"), _("average difference in levels")),
+    "bias": (_("bias"), _("mean of judge minus expert (above 0: the judge is lenient)")),
+    "cohen_kappa": (_("Cohen’s κ"), _("exact agreement beyond chance (1 = perfect, 0 = chance)")),
+    "cohen_kappa_linear": (_("κ, linear weights"), _("agreement beyond chance (near misses count partly)")),
+    "cohen_kappa_quadratic": (_("κ, quadratic weights"), _("agreement beyond chance (large differences weigh most)")),
+    "rmse": (_("root mean squared error"), _("like the mean absolute error, but large errors weigh more")),
+    "pearson": (_("Pearson’s r"), _("strength of the linear relationship")),
+    "spearman": (_("Spearman’s ρ"), _("how far both rank the answers alike")),
+    "kendall_tau_b": (_("Kendall’s τ-b"), _("answer pairs ranked alike minus those ranked differently")),
+    "krippendorff_alpha_nominal": (_("Krippendorff’s α, nominal"), _("reliability (all differences count the same)")),
+    "krippendorff_alpha_ordinal": (_("Krippendorff’s α, ordinal"), _("reliability (differences count by rank)")),
+    "krippendorff_alpha_interval": (_("Krippendorff’s α, interval"), _("reliability (differences count squared)")),
+    "gwet_ac1": (_("Gwet’s AC1"), _("agreement beyond chance, stable if almost all is at one level")),
+    "gwet_ac2": (_("Gwet’s AC2, quadratic"), _("AC1 with quadratic weights")),
+    "fleiss_kappa": (_("Fleiss’ κ"), _("agreement beyond chance among several people")),
+    "tpr": (_("acceptable answers found"), _("share of expert-accepted answers that the judge accepts")),
+    "tnr": (_("unacceptable answers found"), _("share of expert-rejected answers that the judge rejects")),
+    "precision": (_("precision"), _("share of judge-accepted answers that experts accept")),
+    "recall": (_("recall"), _("same as acceptable answers found")),
     "f1": (_("F1"), _("harmonic mean of precision and recall")),
-    "balanced_accuracy": (_("balanced accuracy"), _("mean of acceptable and unacceptable ones found")),
+    "balanced_accuracy": (_("balanced accuracy"), _("mean of acceptable and unacceptable answers found")),
 }
 
 
@@ -155,9 +155,9 @@ def _confusion_matrix(figures: Figures, scale: Scale) -> Confusion | None:
         for i, row in enumerate(matrix)
     )
     agreeing = sum(row[index] for index, row in enumerate(matrix))
-    text = _("Confusion matrix: both said the same on %(same)s of %(n)s answers")
+    text = _("Confusion matrix: same value on %(same)s of %(n)s answers")
     if weighted:
-        text = _("Confusion matrix, answers weighted: both said the same on %(same)s of %(n)s")
+        text = _("Confusion matrix (weighted counts): same value on %(same)s of %(n)s answers")
     caption = str(text) % {"same": numbers.format_number(agreeing, decimals), "n": figures["n"]}
     texts = tuple(text for _, cells in rows for text, _ in cells)
     return Confusion(labels, rows, confusion_grid(matrix, labels), texts, caption, weighted)
@@ -169,7 +169,7 @@ def _scatter_plot(figures: Figures, scale: Scale, plane: Plane) -> Plot:
         sum(answer_count for expert_mean, judge_mean, answer_count in points if (judge_mean - expert_mean) * sign > 0)
         for sign in (1, -1)
     )
-    caption = gettext("Judge against experts: the judge gave more on %(above)d answers, less on %(below)d of %(n)d") % {
+    caption = gettext("Judge and experts: judge higher on %(above)d, lower on %(below)d of %(n)d answers") % {
         "above": above,
         "below": below,
         "n": sum(count for _, _, count in points),
@@ -178,7 +178,7 @@ def _scatter_plot(figures: Figures, scale: Scale, plane: Plane) -> Plot:
         (numbers.on_scale(expert, scale), (numbers.on_scale(judge, scale), str(count)))
         for expert, judge, count in points
     )
-    table = PlotTable(caption, gettext("Experts’ mean"), (gettext("Judge"), gettext("Answers")), rows)
+    table = PlotTable(caption, gettext("Expert mean"), (gettext("Judge"), gettext("Answers")), rows)
     return Plot(judge_against_expert(points, plane), table)
 
 
@@ -186,7 +186,7 @@ def _reliability_plot(figures: Figures, scale: Scale, plane: Plane) -> Plot | No
     points = figures["reliability_curve"]
     if not points:
         return None
-    caption = gettext("Reliability curve: the experts’ mean where the judge gave a certain value")
+    caption = gettext("Reliability curve: expert mean for each judge score")
     rows = tuple(
         (
             numbers.format_number(point["judge"]),
@@ -198,11 +198,11 @@ def _reliability_plot(figures: Figures, scale: Scale, plane: Plane) -> Plot | No
         )
         for point in points
     )
-    header = (gettext("Experts’ mean"), gettext("95% interval"), gettext("Answers"))
+    header = (gettext("Expert mean"), gettext("95% CI"), gettext("Answers"))
     chart = reliability_plot(
         [(point["judge"], point["expert"], point["low"], point["high"]) for point in points], plane
     )
-    return Plot(chart, PlotTable(caption, gettext("Judge gave"), header, rows))
+    return Plot(chart, PlotTable(caption, gettext("Judge score"), header, rows))
 
 
 def _bias_plot(figures: Figures, scale: Scale) -> Plot | None:
@@ -215,7 +215,7 @@ def _bias_plot(figures: Figures, scale: Scale) -> Plot | None:
             _difference(category_name(category), category_figures)
             for category, category_figures in figures_by_category.items()
         ]
-    header = (gettext("Judge minus experts"), gettext("95% interval"), gettext("Answers"))
+    header = (gettext("Judge minus experts"), gettext("95% CI"), gettext("Answers"))
     lines = tuple((row.label, (row.text or row.withheld, row.interval or "–", row.note)) for row in rows)
     return Plot(
         differences(rows, scale.width), PlotTable(gettext("Bias by category"), gettext("Category"), header, lines)
@@ -269,13 +269,13 @@ def _trend_line(title: str, trend: Trend) -> TrendLine:
     )
     header = (
         str(STATISTICS[trend.statistic][0]),
-        gettext("95% interval"),
+        gettext("95% CI"),
         gettext("Answers"),
         gettext("Judge"),
         gettext("Rubric"),
-        gettext("Changed"),
+        gettext("Change"),
     )
-    caption = gettext("%(metric)s: agreement of judge and experts at %(count)d times") % {
+    caption = gettext("%(metric)s: judge and expert agreement at %(count)d points in time") % {
         "metric": title,
         "count": len(trend.points),
     }
@@ -291,9 +291,9 @@ def _change_text(previous: TrendPoint, current: TrendPoint) -> str:
     if rubric:
         return gettext("new rubric")
     if previous.method != current.method:
-        return gettext("other way to a value")
+        return gettext("new scoring method")
     both_served = previous.served_model and current.served_model
-    return gettext("another model answered") if both_served and previous.served_model != current.served_model else ""
+    return gettext("new served model") if both_served and previous.served_model != current.served_model else ""
 
 
 def _period_text(point: TrendPoint) -> str:

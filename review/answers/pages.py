@@ -57,14 +57,14 @@ SOURCES = {
 EVENTS: Mapping[EventKind, tuple[str, str | Promise]] = {
     EventKind.SCORE: ("judge", _("score")),
     EventKind.INITIAL: ("expert", _("first rating")),
-    EventKind.FINAL: ("expert", _("rating after the judge was shown")),
+    EventKind.FINAL: ("expert", _("rating after seeing the judge")),
     EventKind.OVERRIDE: ("expert", _("override")),
     EventKind.ADJUDICATION: ("expert", _("adjudication")),
-    EventKind.REVERT: ("expert", _("decision taken back")),
+    EventKind.REVERT: ("expert", _("decision reverted")),
     EventKind.FLAG: ("", _("flag")),
-    EventKind.ESCALATE: ("", _("handed to a lead")),
+    EventKind.ESCALATE: ("", _("sent to a lead")),
     EventKind.SKIP: ("", _("skipped")),
-    EventKind.UNDO: ("", _("taken back")),
+    EventKind.UNDO: ("", _("undone")),
 }
 
 
@@ -225,7 +225,7 @@ def _note(row: Score, metric: MetricDefinition) -> str:
         "said": numbers.on_scale(row.detail["said"], metric.read_scale()),
         "mass": numbers.format_share(row.detail["mass"]),
     }
-    return gettext("expected over token probabilities (%(mass)s of them covered); the judge said %(said)s") % params
+    return gettext("expected value over token probabilities (%(mass)s covered). Stated by the judge: %(said)s") % params
 
 
 def with_rubric_texts(metric: MetricDefinition, language: str) -> CardMetric:
@@ -302,7 +302,9 @@ def answer_row(selected: SelectedAnswer, metric: MetricDefinition | None) -> Ans
         value = explain_reason(effective.reason) if effective and effective.reason else gettext("no value")
     else:
         value = value_text(effective, metric.read_scale())
-    provenance = gettext("experts, of an equal answer") if effective and effective.carried else str(SOURCES[source])
+    provenance = (
+        gettext("experts, for an identical answer") if effective and effective.carried else str(SOURCES[source])
+    )
     return AnswerRow(selected.answer, value, MARKS.get(source, ""), provenance)
 
 

@@ -39,7 +39,7 @@ def find_questions(user: User, words: str, limit: int) -> SearchHits:
         )
         for row in rows
     ]
-    return SearchHits(gettext("Questions"), hits, gettext("No question has these words."))
+    return SearchHits(gettext("Questions"), hits, gettext("No question contains these words."))
 
 
 def find_answers(user: User, words: str, limit: int) -> SearchHits:
@@ -55,4 +55,4 @@ def find_answers(user: User, words: str, limit: int) -> SearchHits:
         )
         for row in rows
     ]
-    return SearchHits(gettext("Answers"), hits, gettext("No answer has these words."))
+    return SearchHits(gettext("Answers"), hits, gettext("No answer contains these words."))

@@ -78,9 +78,7 @@ def override_score(request: HttpRequest, pk: int) -> HttpResponse:
     def apply_override(answer: Answer, decision: DecisionInput, by: User) -> None:
         override(answer, decision.metric, value=decision.value, label=decision.label, reason=decision.reason, by=by)
 
-    return _decide(
-        request, pk, apply_override, gettext("Your value counts from now on; the others stay in the history.")
-    )
+    return _decide(request, pk, apply_override, gettext("Your value now counts. The others stay in the history."))
 
 
 @signed_in_post
@@ -90,7 +88,7 @@ def revert_score(request: HttpRequest, pk: int) -> HttpResponse:
     def apply_revert(answer: Answer, decision: DecisionInput, by: User) -> None:
         revert(answer, decision.metric, reason=decision.reason, by=by)
 
-    return _decide(request, pk, apply_revert, gettext("Taken back; what stood before stands again."))
+    return _decide(request, pk, apply_revert, gettext("Reverted. The previous value applies again."))
 
 
 def _decide(
@@ -117,7 +115,7 @@ def _visible_reviewed_score(request: HttpRequest, run: Run) -> float | None:
 
 def _effect_sentence(score_before: float | None, score_after: float | None) -> str:
     """Effect of decisions on the reviewed score, and why agreement does not change."""
-    agreement_note = gettext("Agreement does not move: a decision is made in sight of the judge and so is not blind.")
+    agreement_note = gettext("Agreement doesn't change, because decisions made after seeing the judge are not blind.")
     if score_before is None or score_after is None:
         return agreement_note
     scores = {"before": numbers.format_number(score_before, 3), "after": numbers.format_number(score_after, 3)}
@@ -246,7 +244,9 @@ def _apply_to_selection(
         by=signed_in_user(request),
     )
     count = len(effect.answers)
-    text = ngettext("Your value counts for %(count)d answer.", "Your value counts for %(count)d answers.", count)
+    text = ngettext(
+        "Your value now counts for %(count)d answer.", "Your value now counts for %(count)d answers.", count
+    )
     messages.success(
         request, f"{text % {'count': count}} {_effect_sentence(score_before, _visible_reviewed_score(request, run))}"
     )

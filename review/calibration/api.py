@@ -270,7 +270,7 @@ def _fetch_judge_and_rubric(gold_set: GoldSet, fields: Mapping[str, Any]) -> tup
     rubric = usable_rubrics([gold_set.project_id]).filter(pk=fields["rubric"]).first()
     if judge is None or rubric is None:
         missing = "judge" if judge is None else "rubric"
-        raise ValidationError({missing: [_("The project has none with this id.")]})
+        raise ValidationError({missing: [_("This project has no item with this ID.")]})
     return judge, rubric
 
 
@@ -384,9 +384,9 @@ class SearchViewSet(RowsViewSet):
         judges = JudgeVersion.objects.filter(project=gold_set.project_id).select_related("endpoint", "project")
         judge = judges.filter(pk=fields["judge"]).first()
         if judge is None:
-            raise ValidationError({"judge": [_("The project has none with this id.")]})
+            raise ValidationError({"judge": [_("This project has no item with this ID.")]})
         if fields["family"] not in labelled_families(gold_set):
-            raise ValidationError({"family": [_("The gold set has no labels of such a rubric.")]})
+            raise ValidationError({"family": [_("The gold set has no labels for this rubric.")]})
         options = {"by": request_user(request), "rounds": fields["rounds"], "budget": fields["budget"] or None}
         search = open_search(gold_set, judge, fields["family"], fields["strategy"], **options)
         request_search(search)

@@ -24,7 +24,7 @@ class WordingField(forms.CharField):
 class WordingForm(forms.Form):
     """Instruction, questions and level texts of a rubric; everything else stays as it is."""
 
-    note = forms.CharField(label=_("Why"), required=False, max_length=MAX_REASON_LENGTH)
+    note = forms.CharField(label=_("Reason"), required=False, max_length=MAX_REASON_LENGTH)
 
     def __init__(self, rubric: Rubric, data: Any = None) -> None:
         super().__init__(data)

@@ -51,9 +51,9 @@ from review.statistics.agreement.catalogue import STATISTIC_NAMES
 PER_PAGE = 10
 RESAMPLES = 1000
 DIRECTIONS: tuple[tuple[int, str | Promise], ...] = (
-    (0, _("either way")),
-    (1, _("the judge gave more")),
-    (-1, _("the judge gave less")),
+    (0, _("any direction")),
+    (1, _("judge scored higher")),
+    (-1, _("judge scored lower")),
 )
 
 
@@ -358,7 +358,7 @@ def workbench_page(
 def _test_refusal(workbench: Workbench, version: RubricVersion, claim: Claim, leads: bool) -> str:
     """Return why the user cannot run a hold-out test of the version now; empty if nothing is against it."""
     if not leads:
-        return gettext("A lead runs the hold-out test.")
+        return gettext("Ask a lead to run the hold-out test.")
     try:
         prepare_holdout_test(workbench.gold_set, workbench.judge, version, claim=claim)
     except DomainError as refusal:
@@ -371,7 +371,7 @@ def shortage_text(metric: GoldMetric | None) -> str:
     if metric is None:
         return ""
     return gettext(
-        "Needs %(needed)s rated answers in %(needed_groups)s groups; there are %(answers)s in %(groups)s."
+        "Needs %(needed)s rated answers in %(needed_groups)s groups. Available: %(answers)s in %(groups)s."
     ) % {
         "needed": metric.needed_answers,
         "needed_groups": metric.needed_groups,
@@ -478,11 +478,11 @@ def _statistics(measure: ValidationMeasure) -> list[StatisticRow]:
 
 def _line(metric: MetricDefinition, rows: Sequence[tuple[RubricVersion, ValidationMeasure]]) -> TrendLine:
     title, statistic = metric_title(metric).in_language(get_language() or "en"), rows[0][1].statistic
-    caption = gettext("%(metric)s: agreement on validation by version") % {"metric": title}
+    caption = gettext("%(metric)s: validation agreement by version") % {"metric": title}
     table = PlotTable(
         caption,
         gettext("Version"),
-        (str(STATISTICS[statistic][0]), gettext("Mean squared distance"), gettext("Answers")),
+        (str(STATISTICS[statistic][0]), gettext("Mean squared error"), gettext("Answers")),
         tuple(
             (
                 f"v{version.version}",

@@ -113,7 +113,7 @@ def calibration_freeze(request: HttpRequest) -> HttpResponse:
     except DomainError as refusal:
         messages.error(request, explain_refusal(refusal))
         return redirect("calibration-list")
-    messages.success(request, gettext("%(gold)s is frozen and split.") % {"gold": gold_set})
+    messages.success(request, gettext("%(gold)s was frozen and split.") % {"gold": gold_set})
     return redirect("calibration", gold_set.pk)
 
 
@@ -126,7 +126,7 @@ def calibration_grow(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404
     try:
         gold_set = grow(run, gold_set.name, by=signed_in_user(request))
-        messages.success(request, gettext("%(gold)s is frozen and split.") % {"gold": gold_set})
+        messages.success(request, gettext("%(gold)s was frozen and split.") % {"gold": gold_set})
     except DomainError as refusal:
         messages.error(request, explain_refusal(refusal))
     return redirect("calibration", gold_set.pk)
@@ -138,7 +138,7 @@ def calibration_retire(request: HttpRequest, pk: int) -> HttpResponse:
     gold_set = access.fetch(GOLD_SETS, request.user, Action.MANAGE_REVIEW, pk, path="project_id")
     try:
         retire(gold_set, by=signed_in_user(request), reason=request.POST.get("reason", ""))
-        messages.success(request, gettext("%(gold)s is retired.") % {"gold": gold_set.name})
+        messages.success(request, gettext("%(gold)s was retired.") % {"gold": gold_set.name})
     except DomainError as refusal:
         messages.error(request, explain_refusal(refusal))
     return redirect("calibration", gold_set.pk)
@@ -150,7 +150,7 @@ def calibration_open(request: HttpRequest, pk: int) -> HttpResponse:
     gold_set = access.fetch(GOLD_SETS, request.user, Action.ACTIVATE, pk, path="project_id")
     try:
         openings = open_hold_outs(gold_set.project, by=signed_in_user(request))
-        message = gettext("You see full figures now. You cannot draft or propose prompts that are tested on %(gold)s.")
+        message = gettext("You now see full figures and can no longer draft or propose prompts tested on %(gold)s.")
         messages.success(request, message % {"gold": ", ".join(opening.lineage for opening in openings)})
     except DomainError as refusal:
         messages.error(request, explain_refusal(refusal))
@@ -342,7 +342,7 @@ def calibration_try(request: HttpRequest, workbench: Workbench, version: RubricV
 def calibration_run(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
     """Judge examples and validation by the version and the active one."""
     runs = start_validation_runs(workbench, version, by=signed_in_user(request))
-    message = gettext("Examples and validation are being judged: %(runs)s.")
+    message = gettext("Judging examples and validation answers: %(runs)s.")
     messages.success(request, message % {"runs": ", ".join(f"#{run.pk}" for run in runs)})
     is_active = version.pk == workbench.active.pk
     return _redirect_to_workbench(workbench, version, "#differ" if is_active else "#compare")
@@ -375,7 +375,7 @@ def calibration_search(request: HttpRequest, workbench: Workbench, version: Rubr
     options = {"by": signed_in_user(request), "rounds": fields["rounds"] or 1, "budget": fields["budget"]}
     search = open_search(workbench.gold_set, workbench.judge, workbench.family, fields["strategy"], **options)
     request_search(search)
-    messages.success(request, gettext("%(search)s is under way.") % {"search": search})
+    messages.success(request, gettext("Search running: %(search)s.") % {"search": search})
     return None
 
 
@@ -386,7 +386,7 @@ def calibration_check(request: HttpRequest, workbench: Workbench, version: Rubri
     if proof is None:
         raise DomainError("anchors_not_proved", rubric=str(version))
     request_check(proof, by=signed_in_user(request))
-    messages.success(request, gettext("The anchors are being judged again; the page says whether the judge moved."))
+    messages.success(request, gettext("Judging the anchors again. This page will show whether the judge has drifted."))
     return None
 
 

@@ -196,11 +196,11 @@ def _markdown_lines(comparison: Comparison, gates: Mapping[int, Gate]) -> Iterat
     yield ""
     yield from _side_by_side(reports)
     if differing := differing_versions(reports):
-        yield "> ⚠️ " + _("Not the same, so not comparable as it stands")
+        yield "> ⚠️ " + _("Different, so not directly comparable")
         yield ""
         runs = [_run_title(report) for report in reports]
         rows = [[escape_markdown(kind), *map(escape_markdown, values)] for kind, values in differing.items()]
-        yield from table((_("what"), *runs), rows)
+        yield from table((_("item"), *runs), rows)
     for run_difference in comparison.differences:
         yield from _difference_table(run_difference)
 
@@ -222,7 +222,7 @@ def _side_by_side(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def _difference_table(run_difference: RunDifference) -> Iterator[str]:
-    title = _("Run %(run)s minus run %(baseline)s, judge-only scores of the same questions")
+    title = _("Run %(run)s minus run %(baseline)s, judge-only scores on the same questions")
     yield "#### " + title % {"run": run_difference.run_id, "baseline": run_difference.baseline_id}
     yield ""
     rows = [
@@ -242,7 +242,7 @@ def _difference_table(run_difference: RunDifference) -> Iterator[str]:
         )
         for line in run_difference.metrics
     ]
-    header = (_("figure"), _("difference"), _("interval"), "p", _("p, over all"), _("corrected difference"))
+    header = (_("figure"), _("difference"), _("interval"), "p", _("adjusted p"), _("corrected difference"))
     yield from table(header, rows)
 
 

@@ -15,7 +15,8 @@ class MarginForm(forms.Form):
         max_value=1,
         label=_("Margin"),
         help_text=_(
-            "A difference in the overall score that does not matter, such as 0.03. Leave empty if every one does."
+            "Largest difference in the overall score that doesn't matter, such as 0.03. Leave empty if "
+            "every difference matters."
         ),
         widget=forms.NumberInput(attrs={"step": "0.001"}),
     )

@@ -108,11 +108,11 @@ VERSION_KINDS: dict[str, str | Promise] = {
     "question_set": _("question set"),
     "profile": _("profile"),
     "judge": _("judge"),
-    "served_model": _("model that answered"),
+    "served_model": _("served model"),
     "rubric": _("rubric"),
-    "method": _("how judged values come about"),
+    "method": _("scoring method"),
     "k": _("number of passages (k)"),
-    "evaluation_type": _("kind of evaluation"),
+    "evaluation_type": _("evaluation type"),
     "metrics": _("metrics"),
 }
 MAX_TURNS = 3
@@ -311,8 +311,8 @@ def _shift_sentence(metric: MetricDifference) -> str:
     if metric.judge_shift is None or metric.system_shift is None or metric.paired is None:
         return ""
     text = gettext(
-        "%(metric)s changed by %(whole)s. By %(judge)s the judge moved, as %(count)d anchors tell that were judged for "
-        "both runs; %(system)s is left for the system."
+        "%(metric)s changed by %(whole)s: %(judge)s from judge drift (measured on %(count)d anchors "
+        "judged for both runs) and %(system)s from the system."
     )
     return text % {
         "metric": metric.title.in_language(get_language() or "en"),
@@ -329,11 +329,11 @@ def _shift_text(shift: JudgeShift) -> str:
 
 
 def _metric_row(metric: MetricDifference) -> DifferenceRow:
-    flags = [gettext("another %(kind)s") % {"kind": VERSION_KINDS[kind]} for kind in metric.differs]
+    flags = [gettext("different %(kind)s") % {"kind": VERSION_KINDS[kind]} for kind in metric.differs]
     if metric.lower_is_better:
-        flags.insert(0, gettext("less is better"))
+        flags.insert(0, gettext("lower is better"))
     if metric.labels_missing:
-        flags.insert(0, gettext("passages without a label count as misses"))
+        flags.insert(0, gettext("unlabelled passages count as misses"))
     title = metric.title.in_language(get_language() or "en")
     return DifferenceRow(
         title, metric.scale, metric.paired, metric.p_family, metric.passes, metric.corrected, ", ".join(flags)
@@ -357,7 +357,7 @@ def _chart(run_difference: RunDifference) -> Differences:
 
 def _metric_bars(metric: MetricDifference, language: str) -> list[Difference]:
     title = metric.title.in_language(language)
-    note = gettext("labels alone") if metric.labels_missing else ""
+    note = gettext("labels only") if metric.labels_missing else ""
     corrected = _corrected_bar(title, metric.corrected) if metric.labels_missing else []
     return [*corrected, _difference_bar(title, metric.paired, metric.scale.width, "plain-mark", note)]
 
@@ -372,7 +372,7 @@ def _corrected_bar(title: str, figure: Figure) -> list[Difference]:
 
 def _difference_bar(title: str, paired: PairedDifference | None, width: float, shape: str, note: str) -> Difference:
     if paired is None:
-        return Difference(title, None, withheld=gettext("no common question"), note=note)
+        return Difference(title, None, withheld=gettext("no common questions"), note=note)
     low, high = (None if end is None else end / width for end in (paired.low, paired.high))
     text, interval = numbers.format_signed(paired.value / width, 3), numbers.format_interval(low, high, 3)
     return Difference(title, paired.value / width, low, high, text, interval, shape=shape, note=note)

@@ -126,14 +126,14 @@ def p_text(value: float | None) -> str:
 def family_sentence(family: Multiplicity) -> str:
     """Describe the number of tests, their order, and the chance of a false verdict."""
     facts = {"error": f"{100 * family.error:.0f}%", "size": family.size, "each": f"{100 * family.confidence:.1f}%"}
-    metric_note = gettext("A metric gets a verdict only where its overall score differs.")
+    metric_note = gettext("Metrics get a verdict only if the overall score differs.")
     if family.size < 2:
-        sentence = gettext("The chance of a false better or worse is at most %(error)s.") % facts
+        sentence = gettext("The chance of a false difference is at most %(error)s.") % facts
     else:
         sentence = (
             gettext(
-                "Adjusted for %(size)d overall scores: the chance of even one false better or worse is at most "
-                "%(error)s, so the interval of each is a %(each)s interval."
+                "Adjusted for %(size)d overall scores: the chance of even one false difference is at most "
+                "%(error)s, so each interval is a %(each)s interval."
             )
             % facts
         )
@@ -166,10 +166,10 @@ def lead_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
         return judge_only_sentence(run_difference, names)
     sentence = corrected_sentence(run_difference, names)
     if run_verdict.reason == Withheld.NOT_REVIEWED:
-        sentence = gettext("Not known yet which is better: no expert has rated these answers.")
+        sentence = gettext("No verdict yet: no expert has rated these answers.")
         sentence = " ".join([sentence, *_evidence_sentences(run_verdict)])
     if run_difference.retrieval and any(map(reads_labels, run_difference.parts)):
-        sentence += " " + gettext("Retrieval has weight in the score and counts passages without a label as misses.")
+        sentence += " " + gettext("Retrieval is part of the score and counts unlabelled passages as misses.")
     return sentence
 
 
@@ -195,18 +195,18 @@ def _retrieval_sentence(run_difference: RunDifference, names: dict[str, str]) ->
         return ""
     if figure.low is None or figure.high is None:
         params = {"why": explain_reason(figure.withheld or figure.no_interval)}
-        return gettext("By nDCG, corrected for passages without a label: cannot tell. %(why)s") % params
+        return gettext("By nDCG corrected for unlabelled passages: can't tell. %(why)s") % params
     run_verdict = _figure_verdict(figure, run_difference.margin)
     if run_verdict.verdict is DifferenceVerdict.CANNOT_TELL:
-        return gettext("By nDCG, corrected for passages without a label: cannot tell.")
+        return gettext("By nDCG corrected for unlabelled passages: can't tell.")
     params = {"said": _verdict_sentence(run_verdict, figure.low, figure.high, names)}
-    return gettext("By nDCG, corrected for passages without a label: %(said)s") % params
+    return gettext("By nDCG corrected for unlabelled passages: %(said)s") % params
 
 
 def other_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
     """State the judge-only verdict and why it does not lead; empty if it leads."""
     if _leading_retrieval_figure(run_difference) is not None and run_difference.overall is not None:
-        sentence = gettext("By the labels alone, where passages without one count as misses: %(said)s")
+        sentence = gettext("By labels only (unlabelled passages count as misses): %(said)s")
         return sentence % {"said": judge_only_sentence(run_difference, names)}
     if (
         corrected_verdict(run_difference).reason in WITHOUT_JUDGE
@@ -223,26 +223,26 @@ def next_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
     if (retrieval_figure := _leading_retrieval_figure(run_difference)) is not None:
         run_verdict = _figure_verdict(retrieval_figure, run_difference.margin)
         if run_verdict.verdict is DifferenceVerdict.CANNOT_TELL:
-            return gettext("Next: ask experts to rate more passages of the repair.")
+            return gettext("Next: ask experts to rate more passages in the repair.")
     elif run_verdict.reason in WITHOUT_JUDGE:
         run_verdict = judge_only_verdict(run_difference)
         if run_difference.overall is None:
             return ""
     if run_verdict.verdict is DifferenceVerdict.BETTER:
         if not run_difference.worse:
-            return gettext("Next: take %(run)s.") % names
-        return gettext("Next: check the questions that dropped most, then take %(run)s.") % names
+            return gettext("Next: use %(run)s.") % names
+        return gettext("Next: check the questions that dropped most, then use %(run)s.") % names
     if run_verdict.verdict is DifferenceVerdict.WORSE:
         # Experts and judge can disagree, so that no question dropped by the judge.
         if not run_difference.worse:
             return gettext("Next: keep %(baseline)s.") % names
         return gettext("Next: keep %(baseline)s. Check the questions that dropped most to see why.") % names
     if run_verdict.verdict is DifferenceVerdict.ALIKE:
-        return gettext("Next: choose by something else, such as cost or time.")
+        return gettext("Next: choose by other criteria, such as cost or time.")
     if run_verdict.settling is None and run_verdict.reason:
-        return gettext("Next: read the questions that changed most.")
+        return gettext("Next: check the questions that changed most.")
     if run_verdict.settling is not None and run_verdict.settling.resource is not Resource.QUESTIONS:
-        return gettext("Next: have experts review a sample of both runs.")
+        return gettext("Next: ask experts to review a sample of both runs.")
     return gettext("Next: add questions, or treat the two as equal if a difference this small doesn't matter.")
 
 
@@ -252,16 +252,16 @@ def judge_only_sentence(run_difference: RunDifference, names: dict[str, str]) ->
     if overall is None:
         if run_difference.corrected.withheld == NO_OVERALL:
             return explain_reason(NO_OVERALL)
-        return gettext("The runs have no question of any part of the score in common.")
+        return gettext("The runs have no common questions for any part of the score.")
     if overall.low is None or overall.high is None:
         if not overall.value:
             return gettext("Every score is the same for both.")
-        return gettext("The scores differ in the same way everywhere, so nothing tells how sure that is.")
+        return gettext("All scores differ by the same amount, so the uncertainty is unknown.")
     if run_verdict.verdict is not DifferenceVerdict.CANNOT_TELL:
         return _verdict_sentence(run_verdict, overall.low, overall.high, names)
     params = {"least": f"{overall.detectable or 0.0:.3f}"}
     sentence = (
-        gettext("Cannot tell. A difference of %(least)s or more would be found in 4 of 5 such comparisons.") % params
+        gettext("Can't tell. A difference of %(least)s or more would be detected in 4 of 5 such comparisons.") % params
     )
     return " ".join([sentence, *_evidence_sentences(run_verdict)])
 
@@ -274,18 +274,18 @@ def corrected_sentence(run_difference: RunDifference, names: dict[str, str]) -> 
     if figure.low is None or figure.high is None:
         params = {"why": explain_reason(run_verdict.reason)}
         return " ".join(
-            [gettext("By the corrected scores: cannot tell. %(why)s") % params, *_evidence_sentences(run_verdict)]
+            [gettext("By corrected scores: can't tell. %(why)s") % params, *_evidence_sentences(run_verdict)]
         )
     if run_verdict.verdict is DifferenceVerdict.CANNOT_TELL:
         return " ".join(
             [
-                gettext("By the corrected scores: cannot tell."),
+                gettext("By corrected scores: can't tell."),
                 _interval_sentence(figure.low, figure.high),
                 *_evidence_sentences(run_verdict),
             ]
         )
     params = {"said": _verdict_sentence(run_verdict, figure.low, figure.high, names)}
-    return gettext("By the corrected scores: %(said)s") % params
+    return gettext("By corrected scores: %(said)s") % params
 
 
 def _interval_sentence(low: float, high: float) -> str:
@@ -303,26 +303,28 @@ def _verdict_sentence(run_verdict: RunVerdict, low: float, high: float, names: d
         sentence = gettext("%(run)s is worse by %(low)s to %(high)s on questions like these.") % facts
     if run_verdict.alike_within is None:
         return sentence
-    alike = gettext("The two are alike within %(margin)s.") % {"margin": margin_text(run_verdict.alike_within)}
+    alike = gettext("The two are equivalent within %(margin)s.") % {"margin": margin_text(run_verdict.alike_within)}
     return f"{sentence} {alike}"
 
 
 def _alike_sentence(low: float, high: float, margin: float, names: dict[str, str]) -> str:
     facts = {"margin": margin_text(margin), "low": f"{low:+.3f}", "high": f"{high:+.3f}"}
     sentence = gettext(
-        "%(run)s and %(baseline)s are alike within %(margin)s on questions like these: the difference lies between "
-        "%(low)s and %(high)s."
+        "%(run)s and %(baseline)s are equivalent within %(margin)s on questions like these: the "
+        "difference is between %(low)s and %(high)s."
     )
     return sentence % {**names, **facts}
 
 
 def _evidence_sentences(run_verdict: RunVerdict) -> list[str]:
     if run_verdict.settling is None:
-        too_small = gettext("The observed difference is too small to tell how many questions would decide it.")
+        too_small = gettext("The observed difference is too small to tell how many questions would settle it.")
         return [] if run_verdict.reason else [too_small]
     params = {"count": run_verdict.settling.needed}
     if run_verdict.settling.resource is Resource.QUESTIONS:
-        return [gettext("About %(count)d questions in all would decide it if the value stays.") % params]
+        return [gettext("About %(count)d questions in total would settle it if the value stays the same.") % params]
     if run_verdict.reason:
         return [gettext("About %(count)d rated answers are needed for a corrected score.") % params]
-    return [gettext("About %(count)d rated answers of both runs together would decide it if the value stays.") % params]
+    return [
+        gettext("About %(count)d rated answers across both runs would settle it if the value stays the same.") % params
+    ]

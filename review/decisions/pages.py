@@ -25,9 +25,9 @@ from review.ratings.pages.item import WHY_NOT, MetricField, answer_html, judge_t
 REASON_LABELS = {
     CaseReason.ESCALATION: _("escalated"),
     CaseReason.FLAG: _("flagged"),
-    CaseReason.DIFFERENCE: _("reviewers differ"),
-    CaseReason.TIE: _("reviewers are split evenly"),
-    CaseReason.PASSED_ON: _("passed on, too few ratings"),
+    CaseReason.DIFFERENCE: _("reviewers disagree"),
+    CaseReason.TIE: _("reviewers evenly split"),
+    CaseReason.PASSED_ON: _("skipped, too few ratings"),
 }
 EVENT_LABELS = {"flag": _("Flag"), "escalate": _("Escalation")}
 EnteredDecisions = Mapping[str, Mapping[str, str]]

@@ -57,7 +57,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         }
         error = refusal_sentence(refusal, [row.metric for row in metrics])
         return _render_case(request, item, decision_input=decision_input, error=error, status=409)
-    messages.success(request, gettext("Decided. Your value counts from now on; the ratings stay."))
+    messages.success(request, gettext("Decided. Your value now counts. The ratings are kept."))
     return redirect("adjudication-case", item.pk)
 
 
@@ -157,11 +157,11 @@ def rubric(request: HttpRequest, pk: int, metric: str) -> HttpResponse:
         except DomainError as refusal:
             error = explain_refusal(refusal)
         else:
-            message = gettext("%(version)s has these words already.")
+            message = gettext("%(version)s already has this text.")
             if amended.created:
                 message = gettext(
-                    "%(version)s is kept as a draft: judges work by it in runs that name it, and in others once a lead "
-                    "has activated it. What was decided before stays as it is."
+                    "%(version)s was saved as a draft. Runs that name it use it. Other runs use it once a lead "
+                    "activates it. Earlier decisions are kept."
                 )
             messages.success(request, message % {"version": amended.version})
             return redirect("adjudication-case", item.pk)

@@ -243,7 +243,7 @@ def _holdout_line(test: HoldoutTest, in_words: bool) -> str:
     result = test.result if hasattr(test, "result") else None
     if not in_words:
         return f"{test}: {test.candidate} against {test.active}: {result.outcome if result else 'under way'}"
-    word = result.get_outcome_display() if result else gettext("under way")
+    word = result.get_outcome_display() if result else gettext("in progress")
     names = {"look": test, "candidate": test.candidate, "active": test.active, "word": word}
     return gettext("%(look)s: %(candidate)s against %(active)s: %(word)s") % names
 

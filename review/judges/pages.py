@@ -66,12 +66,12 @@ def _price(record: JudgeRecord) -> str:
     if record.price is None:
         return ""
     prices = {"input": f"{record.price.input:g}", "output": f"{record.price.output:g}"}
-    return gettext("$%(input)s in, $%(output)s out for a million tokens") % prices
+    return gettext("$%(input)s in, $%(output)s out per million tokens") % prices
 
 
 def _metric(record: MetricRecord) -> JudgeMetric:
     newer_version = (
-        gettext("version %(number)d is newer") % {"number": record.newer_version} if record.newer_version else ""
+        gettext("newer version: %(number)d") % {"number": record.newer_version} if record.newer_version else ""
     )
     trust = (
         None
@@ -85,20 +85,21 @@ def _warnings(record: JudgeRecord) -> Iterator[str]:
     if record.judge.is_baseline:
         yield gettext("A simple word-overlap baseline. Use it as a reference point, not as a judge.")
     elif record.price is None:
-        yield gettext("No price of its model is known, so neither is the cost of its runs.")
+        yield gettext("The price of its model is unknown, so run costs are too.")
     if record.preflight_failure:
         yield gettext("Its last check failed: %(reason)s") % {"reason": explain_reason(record.preflight_failure)}
     if record.model_change:
         earlier_model, current_model = record.model_change
         yield gettext(
-            "Its agreement is that of %(before)s, but %(now)s answers under its name now: rate answers of a newer run."
+            "Its agreement was measured with %(before)s, but %(now)s now answers under this name. Rate "
+            "answers of a newer run."
         ) % {"before": earlier_model, "now": current_model}
     if record.newer_version:
-        yield gettext("Version %(number)d of this judge is newer.") % {"number": record.newer_version}
+        yield gettext("Newer version of this judge: %(number)d.") % {"number": record.newer_version}
     if not record.runs:
         yield gettext("No run has used it yet.")
     elif record.measured_run is None:
-        yield gettext("Nobody has rated an answer it judged, so nobody knows how far it can be trusted.")
+        yield gettext("No answers it judged have been rated, so its reliability is unknown.")
     if any(metric.trust is not None and metric.trust.trust is Trust.NO for metric in record.metrics):
         yield gettext("Don't rely on it for some metrics: it agrees too little with the experts.")
 

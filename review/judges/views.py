@@ -64,7 +64,7 @@ def judge_try(request: HttpRequest, pk: int) -> HttpResponse:
     """Probe a judge as a run's preflight does, and show response format, reply and time."""
     judge = access.fetch(JUDGES, request.user, Action.EVALUATE, pk, path=OF_PROJECT)
     if judge.endpoint is None:
-        messages.error(request, gettext("There is nobody to ask: it calls no model."))
+        messages.error(request, gettext("Nothing to test: this judge calls no model."))
         return redirect("judge", pk)
     try:
         probe = probe_judge(judge, judge.endpoint, TRY_SECONDS)

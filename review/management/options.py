@@ -152,5 +152,5 @@ def find_reviewers(run: Run, names: Sequence[str]) -> list[User]:
     reviewer_ids = RoleGrant.objects.filter(project=run.project_id, role=Role.REVIEWER).values("user")
     people = list(User.objects.filter(pk__in=reviewer_ids, is_active=True).order_by("username"))
     if not people:
-        raise CommandError(_("The project has no reviewer. Name people with --reviewers."))
+        raise CommandError(_("The project has no reviewers. Name people with --reviewers."))
     return people

@@ -23,13 +23,13 @@ def profile_sheets(report: Report) -> Iterator[Sheet]:
         yield _class_sheet(title, table)
     if abstention := card.section.abstention:
         rows = (
-            (_("has an answer"), str(abstention.answerable_answered), str(abstention.answerable_abstained)),
+            (_("answerable"), str(abstention.answerable_answered), str(abstention.answerable_abstained)),
             (
-                _("has none: abstaining is right"),
+                _("unanswerable (should abstain)"),
                 *(str(abstention.unanswerable_answered), str(abstention.unanswerable_abstained)),
             ),
         )
-        yield Sheet(_("Answering and abstaining"), (_("Question"), _("answered"), _("abstained")), rows)
+        yield Sheet(_("Answers and abstentions"), (_("Question"), _("answered"), _("abstained")), rows)
 
 
 def _localized(text: Bilingual) -> str:
@@ -52,7 +52,7 @@ def _passing_sheet(view: PassingView) -> Sheet:
     ]
     if rate.unknown:
         rows.append((_("unknown"), str(rate.unknown), DASH, DASH))
-    return Sheet(_("Answers that pass"), ("", _("answers"), _("share"), _("95% interval")), rows)
+    return Sheet(_("Passing answers"), ("", _("answers"), _("share"), _("95% CI")), rows)
 
 
 def _band_sheets(card: ProfileCard) -> Iterator[Sheet]:
@@ -74,7 +74,7 @@ def _diagnosis_sheets(card: ProfileCard) -> Iterator[Sheet]:
         ]
         if diagnosis.unknown:
             rows.append((_("unknown"), str(diagnosis.unknown), DASH))
-        header = (_("Pattern"), _("answers"), _("What it means"))
+        header = (_("Pattern"), _("answers"), _("Meaning"))
         yield Sheet(_localized(diagnosis.table.title.bilingual), header, rows, numbers_from=3)
 
 
@@ -83,4 +83,4 @@ def _class_sheet(title: str, table: ClassTable) -> Sheet:
         (class_share.label, str(class_share.count), *_share(class_share.share, class_share.low, class_share.high))
         for class_share in table.total
     )
-    return Sheet(title, (_("class"), _("answers"), _("share"), _("95% interval")), rows)
+    return Sheet(title, (_("class"), _("answers"), _("share"), _("95% CI")), rows)

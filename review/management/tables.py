@@ -46,11 +46,9 @@ def results_sheets(report: Report) -> Iterator[Sheet]:
     Retrieval-only runs have no overall score and no profile tables."""
     header = report.header
     facts = [(str(entry.title), entry.text(value)) for entry, value in section_facts(RUN, report, TERMINAL)]
-    yield Sheet(f"{_('Run')} {header.run_id} · {header.name} · {header.state}", (_("what"), _("value")), facts)
+    yield Sheet(f"{_('Run')} {header.run_id} · {header.name} · {header.state}", (_("item"), _("value")), facts)
     if not _is_retrieval_only(report):
-        yield Sheet(
-            _("Overall score"), (_("score"), _("value"), _("95% interval"), "n", _("note")), _overall_rows(report)
-        )
+        yield Sheet(_("Overall score"), (_("score"), _("value"), _("95% CI"), "n", _("note")), _overall_rows(report))
     figures, counts = METRICS.entries(TERMINAL), COVERAGE.entries(TERMINAL)
     titles = (str(entry.title) for entry in (*figures, *counts))
     rows = (
@@ -67,7 +65,7 @@ def results_sheets(report: Report) -> Iterator[Sheet]:
         approval_rows = (
             (entry.metric, entry.rubric, licence_state(entry), licence_reason(entry)) for entry in report.licences
         )
-        yield Sheet(_("Licences"), (_("metric"), _("rubric"), _("licence"), _("why")), approval_rows)
+        yield Sheet(_("Approvals"), (_("metric"), _("rubric"), _("approval"), _("reason")), approval_rows)
     if not _is_retrieval_only(report):
         yield from profile_sheets(report)
 
@@ -153,8 +151,8 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
     yield from system_sheets(reports)
     if differing := differing_versions(reports):
         rows = [(kind, *values) for kind, values in differing.items()]
-        header = (_("what"), *(f"{_('run')} {r.header.run_id}" for r in reports))
-        yield Sheet(_("Not the same, so not comparable as it stands"), header, rows, numbers_from=9)
+        header = (_("item"), *(f"{_('run')} {r.header.run_id}" for r in reports))
+        yield Sheet(_("Different, so not directly comparable"), header, rows, numbers_from=9)
     for run_difference in comparison.differences:
         yield _difference_sheet(run_difference)
     if comparison.order is not None:
@@ -179,12 +177,12 @@ def _side_by_side(reports: Sequence[Report]) -> Sheet:
 
 
 def _difference_sheet(run_difference: RunDifference) -> Sheet:
-    title = _("Run %(run)s minus run %(baseline)s, judge-only scores of the same questions") % {
+    title = _("Run %(run)s minus run %(baseline)s, judge-only scores on the same questions") % {
         "run": run_difference.run_id,
         "baseline": run_difference.baseline_id,
     }
     header = (
-        *(_("figure"), _("difference"), _("interval"), "p", _("p, over all"), _("better"), _("worse"), _("equal")),
+        *(_("figure"), _("difference"), _("interval"), "p", _("adjusted p"), _("better"), _("worse"), _("equal")),
         *(_("detectable"), _("gained / lost"), _("corrected difference"), _("flags")),
     )
     overall = (
@@ -231,14 +229,14 @@ def _order_sheets(run_order: RunOrder) -> Iterator[Sheet]:
         yield Sheet(title, (_("run"), _("score"), _("possible ranks")), rows)
     if run_order.sensitivity is None:
         return
-    title = _("Under other weights near the profile's the order holds in %(share)s of the cases") % {
+    title = _("Ranking holds in %(share)s of cases when each weight is halved to doubled") % {
         "share": number(run_order.sensitivity.holds, 2)
     }
     turns = [
         (f"{turn.ahead} > {turn.behind}", turn.part, number(turn.weight), number(turn.at))
         for turn in run_order.sensitivity.turns
     ]
-    yield Sheet(title, (_("order"), _("part"), _("its weight"), _("weight that turns it")), turns, numbers_from=2)
+    yield Sheet(title, (_("order"), _("part"), _("weight"), _("weight that flips it")), turns, numbers_from=2)
 
 
 def system_sheets(reports: Sequence[Report]) -> Iterator[Sheet]:
@@ -265,7 +263,7 @@ def _class_sheet(name: str, reports: Sequence[Report]) -> Sheet:
             for label in labels
         )
         rows.append((str(report.header.run_id), report.header.system, *cells))
-    title = _("%(metric)s by system: answers, share, 95%% interval") % {"metric": name}
+    title = _("%(metric)s by system: answers, share, 95%% CI") % {"metric": name}
     return Sheet(title, (_("run"), _("system"), *labels), rows, numbers_from=2)
 
 

@@ -41,7 +41,7 @@ class CachedFigures(TimestampedModel):
     rebuild_requested_at = models.DateTimeField(null=True)
 
     class Meta:
-        verbose_name = _("kept page figures")
-        verbose_name_plural = _("kept page figures")
+        verbose_name = _("cached page figures")
+        verbose_name_plural = _("cached page figures")
         constraints = [models.UniqueConstraint(fields=["kind", "subject"], name="kept_once")]
         indexes = [models.Index(fields=["built_at"], name="kept_by_age")]

@@ -101,8 +101,8 @@ class HoldoutTest(AppendOnly, Authored):
     against = models.ForeignKey("self", on_delete=PROTECT, null=True, related_name="+")
 
     class Meta:
-        verbose_name = _("look at a hold-out")
-        verbose_name_plural = _("looks at hold-outs")
+        verbose_name = _("hold-out test")
+        verbose_name_plural = _("hold-out tests")
         constraints = [
             models.UniqueConstraint(fields=["project", "lineage", "number"], name="one_look_per_number"),
             models.CheckConstraint(condition=Q(against=None) | Q(claim="not_worse"), name="proved_anew_not_worse"),

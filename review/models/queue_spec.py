@@ -28,7 +28,7 @@ class Mode(TextChoices):
 class Reveal(TextChoices):
     """Rule for showing the judge after a blind rating."""
 
-    ON_DIFFERENCE = "on_difference", _("where they differ")
+    ON_DIFFERENCE = "on_difference", _("when they differ")
     ALWAYS = "always", _("always")
     NEVER = "never", _("never")
 
@@ -36,18 +36,18 @@ class Reveal(TextChoices):
 class Coverage(TextChoices):
     """Criteria to ask for if none are named, and their spread over the answers."""
 
-    CORRECTED = "corrected_overall", _("every judged part of the overall score, in turn")
-    FEWEST = "fewest_keys", _("the two or three criteria that matter most")
+    CORRECTED = "corrected_overall", _("every judged criterion of the overall score, in rotation")
+    FEWEST = "fewest_keys", _("the two or three most important criteria")
 
 
 class Distribution(TextChoices):
     """Distribution of items to reviewers."""
 
-    POOL = "pool", _("whoever is free")
-    ROUND_ROBIN = "round_robin", _("in turn")
-    BALANCED = "balanced", _("to whoever has least to do")
-    PER_ITEM = "per_item", _("named answer by answer")
-    BY_TAG = "by_tag", _("by tag or category of the question")
+    POOL = "pool", _("anyone available")
+    ROUND_ROBIN = "round_robin", _("in rotation")
+    BALANCED = "balanced", _("the least busy reviewer")
+    PER_ITEM = "per_item", _("assigned answer by answer")
+    BY_TAG = "by_tag", _("by question tag or category")
 
 
 class QueueSpec(Spec):
@@ -62,7 +62,7 @@ class QueueSpec(Spec):
         60,
         who="everybody",
         limits=(0, 1_000_000),
-        form=Input("main", _("How many answers"), limits=(1, 100_000)),
+        form=Input("main", _("Number of answers"), limits=(1, 100_000)),
         flag=Flag("answers to draw"),
     )
     coverage: Coverage = setting(
@@ -70,11 +70,11 @@ class QueueSpec(Spec):
         who="who wants fewer keys for each answer, or all of the named criteria of every answer (`fewest_keys`)",
         form=Input(
             "main",
-            _("What for"),
-            _("Each answer is asked at most three of them, and none that does not apply to it."),
+            _("Purpose"),
+            _("At most three criteria per answer, and only those that apply."),
             choices={
-                Coverage.CORRECTED: _("Corrected overall score: every judged part is rated, in turn"),
-                Coverage.FEWEST: _("Fewest keys: the two or three criteria that matter most"),
+                Coverage.CORRECTED: _("Full review: every judged criterion (needed for a corrected score)"),
+                Coverage.FEWEST: _("Quick review: the two or three most important criteria"),
             },
             widget="radio",
         ),
@@ -87,15 +87,15 @@ class QueueSpec(Spec):
         who="who looks for the judge's errors, or picks the answers",
         form=Input(
             "main",
-            _("Which answers"),
+            _("Answers to review"),
             choices={
-                Strategy.STRATIFIED: _("Spread over judge scores and categories (recommended)"),
-                Strategy.UNIFORM: _("By chance alone"),
+                Strategy.STRATIFIED: _("Spread across judge scores and categories (recommended)"),
+                Strategy.UNIFORM: _("Random"),
                 Strategy.ALL: _("Every answer"),
-                Strategy.FAILS_PLUS_SHARE: _("All that the judge failed, and a share of the others"),
-                Strategy.UNCERTAINTY: _("Rather where the judge disagrees with itself"),
-                Strategy.HAND_PICKED: _("Questions I name (no corrected score from these)"),
-                Strategy.SECOND_OPINION: _("Rated answers, for a second opinion"),
+                Strategy.FAILS_PLUS_SHARE: _("All answers the judge failed, plus a sample of the rest"),
+                Strategy.UNCERTAINTY: _("Where the judge is least consistent"),
+                Strategy.HAND_PICKED: _("Questions I choose (no corrected score)"),
+                Strategy.SECOND_OPINION: _("Already rated answers (second opinion)"),
             },
         ),
     )
@@ -104,7 +104,9 @@ class QueueSpec(Spec):
         who="who wants to know how far experts agree",
         limits=(1, MAX_REVIEWS),
         column=_("reviewers per answer"),
-        form=Input("main", _("Reviewers per answer"), _("With two or more, agreement among experts can be measured.")),
+        form=Input(
+            "main", _("Reviewers per answer"), _("Two or more are needed to measure agreement between experts.")
+        ),
         flag=Flag("reviewers per answer, {low} to {high}"),
     )
     mode: Mode = setting(
@@ -115,8 +117,8 @@ class QueueSpec(Spec):
             "more",
             _("Mode"),
             choices={
-                Mode.BLIND: _("Blind: experts rate before they see the judge"),
-                Mode.ASSISTED: _("Assisted: the judge is shown at once; never used for agreement"),
+                Mode.BLIND: _("Blind: experts rate before seeing the judge"),
+                Mode.ASSISTED: _("Assisted: the judge is shown immediately (not used for agreement)"),
             },
             widget="radio",
         ),
@@ -129,7 +131,7 @@ class QueueSpec(Spec):
             "more",
             _("Show the judge afterwards"),
             choices={
-                Reveal.ON_DIFFERENCE: _("where they differ, and now and then by chance"),
+                Reveal.ON_DIFFERENCE: _("when they differ, and sometimes at random"),
                 Reveal.ALWAYS: _("always"),
                 Reveal.NEVER: _("never"),
             },
@@ -139,27 +141,27 @@ class QueueSpec(Spec):
         3.0,
         who="who has finer or coarser scales; 0: no difference shows the judge",
         limits=(0, 1e6),
-        column=_("difference that shows the judge"),
-        form=Input("more", _("Levels apart that count as a difference"), limits=(0, 100)),
+        column=_("difference that reveals the judge"),
+        form=Input("more", _("Show the judge when they differ by (levels)"), limits=(0, 100)),
         flag=Flag("levels apart that show the judge"),
     )
     reveal_share: float = setting(
         0.1,
         who="who does not want the judge's appearance to say that the two differ",
         limits=(0, 1),
-        column=_("share shown by chance"),
-        form=Input("more", _("Shown by chance besides, in percent"), name="reveal_percent", percent=True),
+        column=_("share shown at random"),
+        form=Input("more", _("Also show the judge at random (%)"), name="reveal_percent", percent=True),
         flag=Flag("share shown the judge by chance, {low} to {high}"),
     )
     adjudicate_from: float = setting(
         2.0,
         who="who has a lead decide on smaller differences, or on none (0)",
         limits=(0, 1e6),
-        column=_("difference between reviewers that goes to a lead"),
+        column=_("reviewer difference sent to a lead"),
         form=Input(
             "more",
-            _("Levels between two reviewers from which a lead decides"),
-            _("0: never because of a difference."),
+            _("Send to a lead when reviewers differ by (levels)"),
+            _("0: differences are never sent."),
             limits=(0, 100),
         ),
         flag=Flag("levels between two reviewers a lead decides on; 0: none"),
@@ -168,7 +170,7 @@ class QueueSpec(Spec):
     fail_below: float | None = setting(
         None,
         who="who draws by `fails_plus_share`",
-        form=Input("draw", _("The judge failed an answer below"), _("On the criterion's own scale.")),
+        form=Input("draw", _("Judge score below which an answer fails"), _("On the criterion's own scale.")),
         flag=Flag("for fails_plus_share: judge scores under it are fails"),
     )
     share: float | None = setting(
@@ -177,8 +179,8 @@ class QueueSpec(Spec):
         limits=(1e-9, 1),
         form=Input(
             "draw",
-            _("Of the other answers, in percent"),
-            _("Left empty, as many as the number of answers allows."),
+            _("Share of other answers (%)"),
+            _("Default: as many as the number of answers allows."),
             name="other_share",
             percent=True,
             limits=(0.001, 1),
@@ -189,16 +191,16 @@ class QueueSpec(Spec):
     distribution: Distribution = setting(
         Distribution.POOL,
         who="who wants equal parts, or each field with its experts",
-        column=_("given to"),
+        column=_("distribution"),
         form=Input(
             "people",
-            _("Who rates what"),
+            _("Reviewer assignment"),
             choices={
-                Distribution.POOL: _("Whoever is free takes the next one"),
-                Distribution.ROUND_ROBIN: _("Everybody in turn"),
-                Distribution.BALANCED: _("Whoever has least to do"),
-                Distribution.BY_TAG: _("By tag or category of the question"),
-                Distribution.PER_ITEM: _("I name people answer by answer, on the page of the queue"),
+                Distribution.POOL: _("Anyone available takes the next answer"),
+                Distribution.ROUND_ROBIN: _("Everyone in rotation"),
+                Distribution.BALANCED: _("The least busy reviewer"),
+                Distribution.BY_TAG: _("By question tag or category"),
+                Distribution.PER_ITEM: _("I assign people answer by answer on the queue page"),
             },
         ),
     )
@@ -206,11 +208,11 @@ class QueueSpec(Spec):
         1.0,
         who="who measures agreement on a part of the answers only",
         limits=(0, 1),
-        column=_("share rated by all of these"),
+        column=_("share rated by several reviewers"),
         form=Input(
             "people",
-            _("Share of the answers that so many people rate, in percent"),
-            _("The others are rated once. 10 to 20 percent are enough to measure agreement."),
+            _("Share of answers rated by several reviewers (%)"),
+            _("The rest are rated once. 10 to 20 percent is enough to measure agreement."),
             name="overlap_percent",
             percent=True,
         ),
@@ -223,8 +225,8 @@ class QueueSpec(Spec):
         column=_("share of hidden repeats"),
         form=Input(
             "people",
-            _("Hidden repeats, in percent"),
-            _("So many answers come to the same person again, much later and unmarked. They count nowhere twice."),
+            _("Hidden repeats (%)"),
+            _("The same person gets these answers again, much later and unmarked. They are never counted twice."),
             name="repeat_percent",
             percent=True,
         ),
@@ -234,14 +236,14 @@ class QueueSpec(Spec):
         30,
         who="who has answers that take longer than half an hour",
         limits=(1, 1440),
-        column=_("minutes an answer stays reserved"),
+        column=_("reservation time (minutes)"),
         flag=Flag("how long an answer stays reserved"),
     )
     deadline: datetime | None = setting(
         None,
         who="who wants reviewers reminded",
         column=_("deadline"),
-        form=Input("people", _("Deadline"), _("Reviewers with something left are reminded by e-mail before it.")),
+        form=Input("people", _("Deadline"), _("Reviewers with unrated answers get an e-mail reminder before it.")),
         flag=Flag("such as 2026-12-01T18:00"),
     )
     name: str = setting(
@@ -252,7 +254,10 @@ class QueueSpec(Spec):
         form=Input(
             "more",
             _("Name"),
-            _("Reviewers read it: no system, judge or strategy. Left empty, the question set and a number."),
+            _(
+                "Reviewers see this name. Don't mention the system, judge or sampling. Default: question set "
+                "and a number."
+            ),
         ),
         flag=Flag("reviewers read it: no system, judge or strategy"),
     )
@@ -267,7 +272,7 @@ class QueueSpec(Spec):
         True,
         who="who cannot rate without knowing the system; recorded",
         column=_("hide the system"),
-        form=Input("more", _("Let reviewers see which system answered"), _("This is recorded."), name="show_system"),
+        form=Input("more", _("Show reviewers which system answered"), _("This is recorded."), name="show_system"),
         flag=Flag("reviewers see which system answered (recorded)", name="show_system"),
     )
     # Ratings of an example queue are made for show.

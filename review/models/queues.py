@@ -51,7 +51,7 @@ class ReviewQueue(TimestampedModel, Authored):
     overlap_share = models.FloatField(**column_options("overlap_share"))
     repeat_share = models.FloatField(**column_options("repeat_share"))
     repeat_gap = models.PositiveIntegerField(_("answers before a hidden repeat"), default=0)
-    repeat_until = models.PositiveIntegerField(_("answers among which repeats are chosen"), default=0)
+    repeat_until = models.PositiveIntegerField(_("answers to choose repeats from"), default=0)
     distribution = models.CharField(max_length=15, **column_options("distribution"))
     reveal = models.CharField(max_length=15, **column_options("reveal"))
     reveal_threshold = models.FloatField(**column_options("reveal_threshold"))
@@ -177,7 +177,7 @@ class Reminder(TimestampedModel):
     sending failed."""
 
     class State(models.TextChoices):
-        SENDING = "sending", _("being sent")
+        SENDING = "sending", _("sending")
         SENT = "sent", _("sent")
         FAILED = "failed", _("failed")
 
@@ -312,12 +312,12 @@ class Draw(AppendOnly, Authored):
     strategy = models.CharField(_("strategy"), max_length=20)
     params = models.JSONField(_("parameters"), default=dict)
     seed = models.PositiveBigIntegerField(_("seed"))
-    frame_size = models.PositiveIntegerField(_("answers to draw from"))
-    planned_after_looking = models.BooleanField(_("planned after a first look"), default=False)
+    frame_size = models.PositiveIntegerField(_("answers to sample from"))
+    planned_after_looking = models.BooleanField(_("planned after an interim check"), default=False)
 
     class Meta:
-        verbose_name = _("draw")
-        verbose_name_plural = _("draws")
+        verbose_name = _("sample")
+        verbose_name_plural = _("samples")
 
     def __str__(self) -> str:
         return f"{self.strategy} {self.run_id}"

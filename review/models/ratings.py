@@ -190,6 +190,6 @@ class CachedAgreement(TimestampedModel):
     content = models.JSONField()
 
     class Meta:
-        verbose_name = _("kept figures")
-        verbose_name_plural = _("kept figures")
+        verbose_name = _("cached figures")
+        verbose_name_plural = _("cached figures")
         indexes = [models.Index(fields=["created_at"], name="kept_figures_by_age")]

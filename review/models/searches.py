@@ -17,7 +17,7 @@ class Search(AppendOnly, Authored):
     class Strategy(models.TextChoices):
         EXAMPLES = "examples", _("graded examples in the prompt")
         REWRITE = "rewrite", _("rewritten by a model")
-        MAP = "map", _("a map of its scores")
+        MAP = "map", _("score map")
 
     gold_set = models.ForeignKey(GoldSet, on_delete=PROTECT, related_name="searches")
     judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, related_name="+")
@@ -28,8 +28,8 @@ class Search(AppendOnly, Authored):
     budget = models.DecimalField(_("budget"), max_digits=12, decimal_places=4, null=True)
 
     class Meta:
-        verbose_name = _("search for a better prompt")
-        verbose_name_plural = _("searches for better prompts")
+        verbose_name = _("prompt search")
+        verbose_name_plural = _("prompt searches")
         constraints = [
             models.CheckConstraint(condition=Q(rounds__gte=1, rounds__lte=10), name="rounds_of_search"),
             models.CheckConstraint(condition=Q(budget=None) | Q(budget__gt=0), name="budget_of_search_is_positive"),
@@ -88,11 +88,11 @@ class SearchResult(AppendOnly):
     """Outcome of a search. ``figures`` are the validation figures of every version; ``version`` is the offered one."""
 
     class Outcome(models.TextChoices):
-        OFFERED = "offered", _("offered as a candidate")
-        NOTHING_BETTER = "nothing_better", _("nothing better found")
-        COMPRESSES = "compresses", _("the map only pulls scores together")
+        OFFERED = "offered", _("proposed as a candidate")
+        NOTHING_BETTER = "nothing_better", _("no improvement found")
+        COMPRESSES = "compresses", _("the map only compresses scores")
         TOO_FEW = "too_few", _("too few labels")
-        BUDGET = "budget", _("the budget is used up")
+        BUDGET = "budget", _("budget used up")
 
     search = models.OneToOneField(Search, on_delete=PROTECT, related_name="result")
     outcome = models.CharField(max_length=16, choices=Outcome.choices)

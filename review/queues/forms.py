@@ -54,59 +54,59 @@ class QueueForm(forms.Form):
     fields. ``people`` can be chosen, and ``experts`` are selected at first."""
 
     runs = forms.MultipleChoiceField(
-        label=_("Further runs"),
+        label=_("More runs"),
         widget=forms.CheckboxSelectMultiple,
         required=False,
-        help_text=_("Their answers are mixed in, so that nobody can tell the systems apart."),
+        help_text=_("Their answers are mixed in, so nobody can tell the systems apart."),
     )
     questions = forms.CharField(
         label=_("Questions"),
         widget=forms.Textarea(attrs={"rows": 3}),
         max_length=50_000,
         required=False,
-        help_text=_("Ids of questions, separated by commas or lines."),
+        help_text=_("Question IDs, separated by commas or line breaks."),
     )
     metrics = forms.MultipleChoiceField(
         label=_("Criteria"),
         widget=forms.CheckboxSelectMultiple,
         required=False,
-        help_text=_("Tick some to ask for these alone; otherwise the choice above decides."),
+        help_text=_("Select criteria to ask only for these. Otherwise the choice above applies."),
     )
     reviewers = forms.MultipleChoiceField(
         label=_("Reviewers"),
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Whoever may rate in this project. A superuser too needs a role for that (back office, Roles)."),
+        help_text=_("People with a reviewer role in this project. Superusers need the role too (back office, Roles)."),
     )
     width = forms.FloatField(
-        label=_("Interval wanted, either way"),
+        label=_("Target margin (±)"),
         min_value=0.001,
         max_value=1,
         required=False,
-        help_text=_("Such as 0.03; the preview says how many answers that takes."),
+        help_text=_("Such as 0.03. The preview shows how many answers are needed."),
     )
     difference = forms.FloatField(
-        label=_("Difference between two runs to be found"),
+        label=_("Difference to detect between two runs"),
         min_value=0.001,
         max_value=1,
         required=False,
-        help_text=_("Found four times in five, with both runs reviewed like this."),
+        help_text=_("Detected in 4 of 5 cases, if both runs are reviewed like this."),
     )
     guess = forms.IntegerField(
-        label=_("How far the judge is off, in % of the scale"),
+        label=_("Judge error, in % of the scale"),
         min_value=1,
         max_value=100,
         required=False,
         initial=25,
-        help_text=_("A guess, used until experts have rated ten answers."),
+        help_text=_("An estimate, used until experts have rated ten answers."),
     )
     # The preview and the queue draw by the same seed.
     seed = forms.IntegerField(widget=forms.HiddenInput, min_value=0, max_value=2**63 - 1, required=False)
     fields_of = forms.CharField(
-        label=_("Tags and their people"),
+        label=_("Reviewers by tag"),
         widget=forms.Textarea(attrs={"rows": 3}),
         max_length=20_000,
         required=False,
-        help_text=_("One line each, such as “tax: kim, lee”."),
+        help_text=_("One tag per line, such as “tax: kim, lee”."),
     )
 
     def __init__(
@@ -143,7 +143,7 @@ class QueueForm(forms.Form):
         """Reject a deadline that has passed."""
         deadline: datetime | None = self.cleaned_data["deadline"]
         if deadline and deadline <= timezone.now():
-            raise forms.ValidationError(_("The deadline has passed already."))
+            raise forms.ValidationError(_("The deadline has already passed."))
         return deadline
 
     def clean_questions(self) -> list[str]:

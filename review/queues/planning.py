@@ -323,8 +323,8 @@ def plan_sentence(plan: ReviewPlan | None) -> str:
         facts["width"] = _rounded_up(plan.half_width)
     if plan.covers_all:
         sentence = ngettext(
-            "Review the %(count)d answer that is left (about %(time)s). The score is then exact for this run.",
-            "Review the %(count)d answers that are left (about %(time)s). The score is then exact for this run.",
+            "Review the remaining %(count)d answer (about %(time)s). The score is then exact for this run.",
+            "Review the remaining %(count)d answers (about %(time)s). The score is then exact for this run.",
             plan.items,
         )
     elif plan.half_width is None and not plan.waiting:
@@ -373,7 +373,7 @@ def guess_note(plan: ReviewPlan | None) -> str:
     """Note that the plan rests on a guess; empty if it does not."""
     if plan is None or not plan.guessed:
         return ""
-    return gettext("A first guess, as nobody has rated yet: it assumes the judge to be off by a quarter of the scale.")
+    return gettext("Rough estimate, as there are no ratings yet. Assumes the judge is off by a quarter of the scale.")
 
 
 def expected_card(expected: ExpectedInterval | None, *, uses_neyman: bool) -> ExpectedCard | None:

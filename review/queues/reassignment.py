@@ -264,8 +264,8 @@ def reminder_mail(queue: ReviewQueue, user: User) -> EmailMessage:
     lines = [
         gettext("Hello %(name)s,") % facts,
         ngettext(
-            "%(count)d answer is left for you to review in “%(queue)s”, until %(deadline)s.",
-            "%(count)d answers are left for you to review in “%(queue)s”, until %(deadline)s.",
+            "You have %(count)d answer left to review in “%(queue)s”. Deadline: %(deadline)s.",
+            "You have %(count)d answers left to review in “%(queue)s”. Deadline: %(deadline)s.",
             remaining,
         )
         % facts,

@@ -149,21 +149,21 @@ def queue_reassign(request: HttpRequest, queue: ReviewQueue) -> str:
     count = reassign(
         queue, _posted_user(request, "giver"), _posted_user(request, "taker"), by=signed_in_user(request)
     ).moved
-    return ngettext("%(count)d answer changed hands.", "%(count)d answers changed hands.", count) % {"count": count}
+    return ngettext("%(count)d answer reassigned.", "%(count)d answers reassigned.", count) % {"count": count}
 
 
 @_people_action
 def queue_release(request: HttpRequest, queue: ReviewQueue) -> str:
     """Release all items that a reviewer holds."""
     count = release_all(queue, _posted_user(request, "giver"), by=signed_in_user(request))
-    return ngettext("%(count)d answer given back.", "%(count)d answers given back.", count) % {"count": count}
+    return ngettext("%(count)d answer released.", "%(count)d answers released.", count) % {"count": count}
 
 
 @_people_action
 def queue_extend(request: HttpRequest, queue: ReviewQueue) -> str:
     """Extend all leases of a reviewer."""
     count = extend_all(queue, _posted_user(request, "giver"), by=signed_in_user(request))
-    message = ngettext("%(count)d reservation prolonged.", "%(count)d reservations prolonged.", count)
+    message = ngettext("%(count)d reservation extended.", "%(count)d reservations extended.", count)
     return message % {"count": count}
 
 
@@ -171,7 +171,7 @@ def queue_extend(request: HttpRequest, queue: ReviewQueue) -> str:
 def queue_deadline(request: HttpRequest, queue: ReviewQueue) -> str:
     """Set or remove the deadline."""
     set_deadline(queue, parse_moment(request.POST.get("deadline", "")), by=signed_in_user(request))
-    return gettext("The deadline was changed.")
+    return gettext("Deadline changed.")
 
 
 @_people_action
@@ -179,7 +179,7 @@ def queue_invite(request: HttpRequest, queue: ReviewQueue) -> str:
     """Add reviewers."""
     people = list(_invitable_users(queue).filter(pk__in=posted_ids(request.POST, "people")))
     invite_reviewers(queue, people, by=signed_in_user(request))
-    return gettext("They see the queue on their start page from now on.")
+    return gettext("Reviewers added. The queue is now on their home page.")
 
 
 @signed_in_form
@@ -194,7 +194,7 @@ def queue_items(request: HttpRequest, pk: int) -> HttpResponse:
         except DomainError as refusal:
             error = explain_refusal(refusal)
         else:
-            message = ngettext("%(count)d answer is kept for them.", "%(count)d answers are kept for them.", count)
+            message = ngettext("%(count)d answer reserved for them.", "%(count)d answers reserved for them.", count)
             messages.success(request, message % {"count": count})
             return redirect(request.get_full_path())
     return _items_page(request, queue, error)
@@ -424,9 +424,9 @@ def _criteria_sentence(metrics: Sequence[MetricDefinition], estimate: QueuePrevi
     language = get_language() or "en"
     titles = ", ".join(metric.title.get(language) or metric.name for metric in metrics)
     if estimate.criteria_per_answer < len(metrics):
-        sentence = gettext("Each answer is asked %(each)d of %(count)d criteria, in turn: %(titles)s.")
+        sentence = gettext("Each answer gets %(each)d of %(count)d criteria in turn: %(titles)s.")
         return sentence % {"each": estimate.criteria_per_answer, "count": len(metrics), "titles": titles}
-    return gettext("Each answer is asked: %(titles)s.") % {"titles": titles}
+    return gettext("Criteria for each answer: %(titles)s.") % {"titles": titles}
 
 
 def _draw_params(form: QueueForm, spec: QueueSpec, designs: Mapping[int, SampleDesign]) -> dict[int, DrawParams]:

@@ -123,7 +123,9 @@ def submit_item(request: HttpRequest, pk: int) -> HttpResponse:
     except DomainError as refusal:
         return _refused_page(request, assignment, refusal)
     if submitted.stale:
-        messages.warning(request, gettext("The item was withdrawn meanwhile. Your rating is kept for what you saw."))
+        messages.warning(
+            request, gettext("The item was withdrawn in the meantime. Your rating is kept for the version you saw.")
+        )
     if submitted.reveal:
         return _item_response(request, assignment.pk)
     return _next_response(request, assignment.item.queue)
@@ -157,7 +159,7 @@ def flag_item(request: HttpRequest, pk: int) -> HttpResponse:
 @signed_in_post
 def escalate_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Escalate the item to a lead."""
-    comment, message = request.POST.get("escalate_comment", ""), gettext("A lead has your question and will decide.")
+    comment, message = request.POST.get("escalate_comment", ""), gettext("Sent to a lead, who will decide.")
     return _pass_on(request, pk, lambda assignment: escalate(assignment, comment), message)
 
 
@@ -248,7 +250,7 @@ def rate_item_again(request: HttpRequest, pk: int) -> HttpResponse:
         )
     message = gettext("Nothing was changed.")
     if result.changed:
-        message = gettext("Your new rating counts; the first one is kept.")
+        message = gettext("Your new rating counts. The first one is kept.")
     messages.success(request, message)
     return redirect("my-ratings")
 
@@ -278,7 +280,7 @@ def keys(request: HttpRequest) -> HttpResponse:
         return _keys_page(request, keymap, explain_refusal(refusal))
     user.keys_off = "off" in request.POST
     user.save(update_fields=["keymap", "keys_off"])
-    messages.success(request, gettext("Your keys are kept."))
+    messages.success(request, gettext("Keys saved."))
     return redirect("review-keys")
 
 

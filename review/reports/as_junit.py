@@ -83,7 +83,7 @@ def gate_cases(report: Report, gate: Gate | None) -> list[JUnitCase]:
     if gate is None:
         return [complete]
     unlicensed = [
-        JUnitCase(_("licence of %(metric)s") % {"metric": name}, "failure", "unlicensed", _("No licence that holds."))
+        JUnitCase(_("approval for %(metric)s") % {"metric": name}, "failure", "unlicensed", _("No valid approval."))
         for name in gate.unlicensed
     ]
     return [complete, *(_check_case(check, allow_undecided=gate.allow_undecided) for check in gate.checks), *unlicensed]

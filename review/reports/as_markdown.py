@@ -53,7 +53,7 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
         yield escape_markdown(sentence)
     if header.baseline_judged:
         yield ""
-        yield _("The judge is the offline baseline: it compares words and understands nothing.")
+        yield _("This run was judged by the offline baseline, which only compares words. Don't rely on its scores.")
     if header.reason:
         yield ""
         yield "> " + escape_markdown(missing_headline_reason(report))
@@ -62,7 +62,7 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
         yield "> ⚠️ " + escape_markdown(explain_judge_warning(judge_warning.code, judge_warning.params))
     for licence in report.licences:
         yield ""
-        licence_text = _("Licence of %(judge)s on %(metric)s: %(state)s.") % {
+        licence_text = _("Approval of %(judge)s for %(metric)s: %(state)s.") % {
             "judge": licence.judge,
             "metric": licence.metric,
             "state": licence_state(licence),
@@ -71,7 +71,7 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
     if report.removed:
         names = ", ".join(answer.question_id for answer in report.removed)
         yield ""
-        yield "> " + escape_markdown(f"{_('Taken out of all means, because a lead upheld a flag:')} {names}")
+        yield "> " + escape_markdown(f"{_('Excluded from all means because a lead upheld a flag:')} {names}")
     yield ""
     yield from _overall(report)
     yield from _metrics(report)
@@ -89,10 +89,10 @@ def gate_block(gate: Gate, line: str) -> Iterator[str]:
 
 def _overall(report: Report) -> Iterator[str]:
     notes = {
-        Shape.CORRECTED: _("parts were rated by nobody")
+        Shape.CORRECTED: _("some parts are not rated")
         if report.overall.corrected.partly_corrected
-        else _("what experts would say of all answers"),
-        Shape.EXPERT: _("experts where they rated"),
+        else _("estimated expert score"),
+        Shape.EXPERT: _("expert ratings, judge elsewhere"),
         Shape.JUDGE: _("variation over questions, not judge error"),
     }
     rows = [
@@ -109,7 +109,7 @@ def _overall(report: Report) -> Iterator[str]:
         (f"**{escape_markdown(str(entry.title))}**", escape_markdown(entry.text(value)), DASH, "")
         for entry, value in facts
     ]
-    yield from table((_("overall score"), _("value"), _("95% interval, questions like these"), ""), rows)
+    yield from table((_("overall score"), _("value"), _("95% CI, questions like these"), ""), rows)
     overall = report.overall
     answers = {"reviewed": overall.reviewed_answers, "answers": overall.answers}
     yield _("%(reviewed)s of %(answers)s answers reviewed by experts.") % answers

@@ -117,8 +117,8 @@ def carried_in_words(scores: OverallScores) -> str:
     """Sources and age of carried ratings. Empty if there are none."""
     return "; ".join(
         ngettext(
-            "%(count)d answer as in run #%(run)d (%(system)s), rated on %(day)s, %(age)s ago",
-            "%(count)d answers as in run #%(run)d (%(system)s), rated since %(day)s, %(age)s ago",
+            "%(count)d answer, same as in run #%(run)d (%(system)s), rated %(day)s (%(age)s ago)",
+            "%(count)d answers, same as in run #%(run)d (%(system)s), rated since %(day)s (%(age)s ago)",
             source.answers,
         )
         % {"count": source.answers, "run": source.run_id, "system": source.system, **day_and_age(source.oldest)}
@@ -140,10 +140,10 @@ def weights_in_words(scores: OverallScores, metrics: Sequence[MetricLine]) -> st
         parts = ", ".join(
             f"{titles.get(part.metric, part.metric)} ({100 * part.weight:.0f}%)" for part in inapplicable_parts
         )
-        text = gettext("applies to no answer here: %(parts)s; the other weights were scaled up to take its place")
+        text = gettext("not applicable to any answer: %(parts)s (other weights scaled up)")
         remarks.append(text % {"parts": parts})
     if scores.reweighted:
-        text = gettext("in %(count)d of %(answers)d answers a part does not apply and the others weigh more")
+        text = gettext("a part does not apply to %(count)d of %(answers)d answers, so the others weigh more")
         remarks.append(text % {"count": scores.reweighted, "answers": scores.answers})
     return "; ".join(remarks)
 

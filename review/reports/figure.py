@@ -147,7 +147,7 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
         share = {"share": f"{100 * float(figure.extra.get('non_response') or 0.0):.0f}%"}
         share |= {"worst": f"{bounds[0]:.2f}", "best": f"{bounds[1]:.2f}"}
         text = _(
-            "%(share)s of the answers served got no rating. The interval allows for all of them being worst "
+            "%(share)s of the assigned answers have no rating. The interval covers all of them being worst "
             "(%(worst)s) or best (%(best)s)."
         )
         sentences.append(text % share)
@@ -155,22 +155,22 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
         sentences.append(sentence)
     if count := figure.extra.get("carried"):
         text = ngettext(
-            "%(count)d of its ratings was given to an equal answer of an earlier answer set.",
-            "%(count)d of its ratings were given to equal answers of an earlier answer set.",
+            "Includes %(count)d rating of an identical answer in an earlier answer set.",
+            "Includes %(count)d ratings of identical answers in an earlier answer set.",
             count,
         )
         sentences.append(text % {"count": count})
     if count := figure.extra.get("built_on"):
         text = ngettext(
-            "The judge prompt was worked out on %(count)d of the ratings, which stands for its own answer alone.",
-            "The judge prompt was worked out on %(count)d of the ratings, which stand for their own answers alone.",
+            "%(count)d rating was used to build the judge prompt, so it counts only for its own answer.",
+            "%(count)d ratings were used to build the judge prompt, so each counts only for its own answer.",
             count,
         )
         sentences.append(text % {"count": count})
     if count := figure.extra.get("sealed"):
         text = ngettext(
-            "The ratings of %(count)d locked answer are sealed and count as missing at random.",
-            "The ratings of %(count)d locked answers are sealed and count as missing at random.",
+            "The ratings of %(count)d locked answer are sealed and treated as missing at random.",
+            "The ratings of %(count)d locked answers are sealed and treated as missing at random.",
             count,
         )
         sentences.append(text % {"count": count})
@@ -178,7 +178,7 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
         sentences.append(_partly_corrected(figure, titles))
     if metric_names := figure.extra.get("as_it_came"):
         names = ", ".join(titles.get(name, name) for name in metric_names)
-        sentences.append(_("Exact by definition, so taken as they came: %(names)s.") % {"names": names})
+        sentences.append(_("Exact by definition, so not corrected: %(names)s.") % {"names": names})
     return sentences
 
 
@@ -187,14 +187,14 @@ def _partly_corrected(figure: Figure, titles: Mapping[str, str]) -> str:
     parts = ", ".join(f"{titles.get(name, name)} ({100 * weight:.0f}%)" for name, weight in weights)
     if not (assumption := figure.extra.get("assumption")):
         text = _(
-            "Partly corrected: nobody has rated %(parts)s of the score. The interval reaches as far as experts "
-            "could differ there."
+            "Partly corrected. Parts of the score without ratings: %(parts)s. The interval covers any "
+            "score experts could give there."
         )
         return text % {"parts": parts}
     text = _(
-        "Partly corrected: nobody has rated %(parts)s of the score. %(who)s accepted on %(day)s that the judge "
-        "is off there by at most %(bias)s of the scale, the most it may be off where it was rated; nothing "
-        "measured that."
+        "Partly corrected. Parts of the score without ratings: %(parts)s. On %(day)s, %(who)s accepted "
+        "that the judge is off there by at most %(bias)s of the scale, the most it may be off on rated "
+        "parts. This was not measured."
     )
     day = date_format(localtime(datetime.fromisoformat(assumption["at"])), "SHORT_DATE_FORMAT")
     return text % {"parts": parts, "who": assumption["by"], "day": day, "bias": f"{100 * assumption['bias']:.0f}%"}
@@ -207,8 +207,9 @@ def any_time_sentence(figure: Figure) -> str:
     facts = {"low": f"{ends['low']:.2f}", "high": f"{ends['high']:.2f}", "labels": ends["labels"]}
     return (
         _(
-            "Ratings still come in (%(labels)d so far). However often you look, this run's figure lies between "
-            "%(low)s and %(high)s in 95%% of such reviews: you may stop as soon as that is narrow enough."
+            "Ratings are still coming in (%(labels)d so far). This run's figure is between %(low)s and "
+            "%(high)s in 95%% of such reviews, however often you check. You can stop once the interval is "
+            "narrow enough."
         )
         % facts
     )
@@ -242,11 +243,11 @@ def add_constant(figure: Figure, constant: float) -> Figure:
 def stratum_in_words(name: str) -> str:
     """Title of a stratum. Strata by score and category have generated names."""
     known = {
-        CERTAIN: _("drawn earlier"),
+        CERTAIN: _("sampled earlier"),
         FAILED: _("the judge failed"),
         ALL: _("all answers"),
-        FAILS: _("below the set value"),
-        REST: _("all the others"),
+        FAILS: _("below the threshold"),
+        REST: _("all others"),
     }
     if name in known:
         return known[name]
@@ -270,11 +271,11 @@ def _missing_sentences(missing: Mapping[str, Any], titles: Mapping[str, str]) ->
         sentences.append(_("Ratings missing by stratum: %(strata)s.") % {"strata": few})
     if count := missing.get("answers"):
         text = ngettext(
-            "%(count)d answer could not have been drawn.", "%(count)d answers could not have been drawn.", count
+            "%(count)d answer could not have been sampled.", "%(count)d answers could not have been sampled.", count
         )
         sentences.append(text % {"count": count})
     if share := missing.get("non_response"):
-        sentences.append(_("It is %(share)s.") % {"share": f"{100 * share:.0f}%"})
+        sentences.append(_("Share: %(share)s.") % {"share": f"{100 * share:.0f}%"})
     parts_by_reason: dict[str, list[str]] = {}
     for name, why in (missing.get("components") or {}).items():
         reason = " ".join([explain_reason(why["reason"]), *_missing_sentences(why, titles)])

@@ -77,7 +77,7 @@ def bounds_text(figure: Figure) -> str:
     if figure.worst is None or figure.best is None:
         return ""
     ends = {"worst": numbers.format_number(figure.worst), "best": numbers.format_number(figure.best)}
-    return gettext("Between %(worst)s and %(best)s, whatever the failed results would have been.") % ends
+    return gettext("Between %(worst)s and %(best)s, depending on the failed results.") % ends
 
 
 def forest_row(
@@ -142,7 +142,7 @@ def _metric_row(line: MetricLine) -> charts.ForestRow | None:
     choices = (
         (Shape.CORRECTED, line.corrected, gettext("corrected")),
         (Shape.EXPERT, line.reviewed if line.rated else None, gettext("reviewed")),
-        (Shape.JUDGE if line.kind == "judge" else Shape.PLAIN, line.judge_only, gettext("as it came")),
+        (Shape.JUDGE if line.kind == "judge" else Shape.PLAIN, line.judge_only, gettext("unadjusted")),
     )
     low, width = line.scale.low, line.scale.width
     for shape, figure, note in choices:
@@ -174,14 +174,14 @@ def overall_card(report: Report, titles: Mapping[str, str], output: Output) -> O
     """Corrected, reviewed and judge-only scores. A parts-only figure has a row of its own. ``titles`` name metrics."""
     scores = report.overall
     notes_by = {
-        Shape.CORRECTED: gettext("nobody rated some parts")
+        Shape.CORRECTED: gettext("some parts are not rated")
         if scores.corrected.partly_corrected
         else gettext("estimated expert score"),
         Shape.EXPERT: gettext("expert ratings, judge elsewhere"),
         Shape.JUDGE: gettext("unadjusted"),
     }
     if scores.part_only is not None:
-        notes_by[Shape.PLAIN] = gettext("weight %(weight)s of the profile") % {
+        notes_by[Shape.PLAIN] = gettext("%(weight)s of the profile's weight") % {
             "weight": numbers.format_number(scores.weight)
         }
 
@@ -232,12 +232,15 @@ def _remarks(scores: OverallScores, titles: Mapping[str, str]) -> list[str]:
     remarks += notes(scores.corrected, titles)
     if scores.mean_shift is not None and abs(scores.mean_shift) >= MIN_VISIBLE_DIFFERENCE:
         shift = {"shift": numbers.format_signed(scores.mean_shift)}
-        remarks.append(gettext("After seeing the judge, experts moved by %(shift)s of the scale on average.") % shift)
+        remarks.append(
+            gettext("After seeing the judge, experts changed their ratings by %(shift)s of the scale on average.")
+            % shift
+        )
     if scores.unresolved:
         remarks.append(
             ngettext(
-                "Experts are tied on %(count)d value; a lead has to decide it.",
-                "Experts are tied on %(count)d values; a lead has to decide them.",
+                "Experts are tied on %(count)d value. A lead must decide it.",
+                "Experts are tied on %(count)d values. A lead must decide them.",
                 scores.unresolved,
             )
             % {"count": scores.unresolved}
@@ -248,7 +251,7 @@ def _remarks(scores: OverallScores, titles: Mapping[str, str]) -> list[str]:
 def _generosity_remark(difference: float) -> str:
     by = {"difference": numbers.format_number(abs(difference))}
     if difference > 0:
-        return gettext("The judge is %(difference)s too generous here.") % by
+        return gettext("The judge is %(difference)s too lenient here.") % by
     return gettext("The judge is %(difference)s too strict here.") % by
 
 
@@ -262,7 +265,7 @@ def label_efficiency_remarks(corrected: Figure) -> list[str]:
     if corrected.value is None or not labels or not effective or labels < MIN_LABELS or round(effective) == labels:
         return []
     counts = {"labels": labels, "effective": round(effective)}
-    return [gettext("%(labels)s expert ratings did the work of %(effective)s random ones.") % counts]
+    return [gettext("%(labels)s expert ratings were as precise as %(effective)s random ones.") % counts]
 
 
 # Rows on a run page.

@@ -89,7 +89,7 @@ def formula_in_words(formula: Formula | None, metrics: tuple[MetricLine, ...]) -
     text = f"{formula.profile}: {' + '.join(terms)}"
     if formula.whole:
         whole = {"metric": title(formula.whole), "categories": ", ".join(formula.whole_of)}
-        text += "; " + gettext("%(metric)s alone for questions of: %(categories)s") % whole
+        text += "; " + gettext("only %(metric)s for questions in: %(categories)s") % whole
     return text
 
 

@@ -189,7 +189,7 @@ def gate_line(gate: Gate, run: int | None = None) -> str:
     }[gate.verdict]
     line = _("gate on the %(score)s: %(verdict)s") % {"score": on, "verdict": verdict}
     if gate.looks > 1:
-        line += " " + _("(one of %(looks)d looks that share the 5%% of error)") % {"looks": gate.looks}
+        line += " " + _("(one of %(looks)d interim checks that share the 5%% error rate)") % {"looks": gate.looks}
     return line if run is None else _("run %(run)d, %(said)s") % {"run": run, "said": line}
 
 
@@ -197,7 +197,7 @@ def gate_reasons(gate: Gate) -> list[str]:
     """One sentence per check, and one for an incomplete run."""
     reasons = [check_reason(check) for check in gate.checks]
     if gate.unlicensed:
-        reasons.append(_("No licence that holds: %(metrics)s.") % {"metrics": ", ".join(gate.unlicensed)})
+        reasons.append(_("No valid approval: %(metrics)s.") % {"metrics": ", ".join(gate.unlicensed)})
     if gate.incomplete:
         reasons.insert(0, _("The run is not complete: %(reason)s") % {"reason": explain_reason(gate.incomplete)})
     return reasons
@@ -214,12 +214,10 @@ def check_reason(check: GateCheck) -> str:
     sentences = [_check_sentence(check)]
     if check.alike_within is not None:
         margin = {"margin": margin_text(check.alike_within)}
-        sentences.append(_("This run and the baseline are alike within %(margin)s.") % margin)
+        sentences.append(_("This run and the baseline are equivalent within %(margin)s.") % margin)
     if check.labels_alone is not None:
         alone = {"value": f"{check.labels_alone:.3f}"}
-        sentences.append(
-            _("By the labels alone, where relevant passages without one count as misses: %(value)s.") % alone
-        )
+        sentences.append(_("By labels only (unlabelled relevant passages count as misses): %(value)s.") % alone)
     return " ".join(sentences)
 
 
@@ -236,7 +234,7 @@ def _check_sentence(check: GateCheck) -> str:
     facts = {"wanted": title, "value": value}
     if check.low is None or check.high is None:
         reason = {"why": explain_reason(check.reason)}
-        return _("%(wanted)s: undecided, the value is %(value)s without an interval. %(why)s") % {**facts, **reason}
+        return _("%(wanted)s: undecided at %(value)s, without an interval. %(why)s") % {**facts, **reason}
     facts |= {"low": f"{check.low:.3f}", "high": f"{check.high:.3f}"}
     if check.verdict is GateVerdict.PASSED:
         return _("%(wanted)s: passed with %(value)s (%(low)s to %(high)s).") % facts
@@ -248,12 +246,12 @@ def _check_sentence(check: GateCheck) -> str:
 
 def _remedy_sentence(check: GateCheck) -> str:
     if check.settling is None:
-        return _("The score is too close to the limit for more questions or ratings to decide it.")
+        return _("The score is too close to the limit for more questions or ratings to settle it.")
     needed = {"count": check.settling.needed}
     if check.value is None:
         return _("About %(count)d rated answers are needed for a corrected score.") % needed
     if check.settling.resource is Resource.LABELS and check.rule is GateRule.MAX_DROP:
-        return _("About %(count)d rated answers of both runs together would decide it if the value stays.") % needed
+        return _("About %(count)d rated answers across both runs would settle it if the value stays the same.") % needed
     if check.settling.resource is Resource.LABELS:
-        return _("About %(count)d rated answers in all would decide it if the value stays.") % needed
-    return _("About %(count)d questions in all would decide it if the value stays.") % needed
+        return _("About %(count)d rated answers in total would settle it if the value stays the same.") % needed
+    return _("About %(count)d questions in total would settle it if the value stays the same.") % needed

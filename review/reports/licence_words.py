@@ -9,7 +9,7 @@ from evaluation.messages.explanations import explain_lapse
 from review.calibration.approvals import ApprovalState, RunApproval
 
 STATES: dict[ApprovalState, str | Promise] = {
-    ApprovalState.LICENSED: _("licensed"),
+    ApprovalState.LICENSED: _("approved"),
     ApprovalState.STALE: _("stale"),
     ApprovalState.NONE: _("none"),
 }
@@ -22,7 +22,7 @@ def licence_state(licence: RunApproval) -> str:
 def licence_reason(licence: RunApproval) -> str:
     """Reason why the approval lapsed, or the test it rests on."""
     if licence.state is ApprovalState.NONE:
-        return str(_("No version of this prompt has proved itself for these questions."))
+        return str(_("No version of this prompt is approved for these questions."))
     if licence.lapses:
         return " ".join(explain_lapse(lapse.code, lapse.params) for lapse in licence.lapses)
-    return str(_("Proved by %(look)s on %(answers)d answers.")) % {"look": licence.look, "answers": licence.answers}
+    return str(_("Accepted in %(look)s on %(answers)d answers.")) % {"look": licence.look, "answers": licence.answers}

@@ -48,12 +48,12 @@ def cache_savings(spent: Spending) -> str:
 
 
 TITLES: dict[str, str | Promise] = {
-    Strategy.ALL: _("every answer"),
-    Strategy.UNIFORM: _("by chance alone"),
-    Strategy.STRATIFIED: _("spread over judge scores and categories"),
-    Strategy.FAILS_PLUS_SHARE: _("all that failed and a share of the others"),
-    Strategy.UNCERTAINTY: _("where the judge is unsure"),
-    Strategy.HAND_PICKED: _("picked by hand"),
+    Strategy.ALL: _("all answers"),
+    Strategy.UNIFORM: _("simple random"),
+    Strategy.STRATIFIED: _("stratified by judge score and category"),
+    Strategy.FAILS_PLUS_SHARE: _("all failed answers plus a sample of the rest"),
+    Strategy.UNCERTAINTY: _("where the judge is least consistent"),
+    Strategy.HAND_PICKED: _("hand-picked"),
     Strategy.SECOND_OPINION: _("second opinions"),
 }
 
@@ -101,14 +101,14 @@ def _version_fact(term: str, versioned: Versioned) -> Fact:
 
 
 def _judge_fact(judge: JudgeUsed) -> Fact:
-    term = gettext("Judge") if judge.primary else gettext("Compared judge")
+    term = gettext("Judge") if judge.primary else gettext("Comparison judge")
     repeats = ngettext("%(count)d repeat", "%(count)d repeats", judge.repeats) % {"count": judge.repeats}
     rubric = f"{judge.rubric.name} v{judge.rubric.version} ({judge.language})"
     several = len(judge.served) > 1
     models = ", ".join(dict.fromkeys([judge.model, *(map(str, judge.served) if several else judge.models_returned)]))
     parts = [judge_title(judge), rubric, repeats]
     if judge.method.startswith("expected"):
-        parts.append(gettext("levels expected over token probabilities"))
+        parts.append(gettext("expected level from token probabilities"))
     return Fact(term, " · ".join(parts), models)
 
 
@@ -118,7 +118,7 @@ def _preflight_fact(preflight: PinnedJudge) -> Fact:
         response_format_title(preflight.rung),
         gettext("answered by %(model)s") % {"model": preflight.model_returned},
     ]
-    parts.append(gettext("tells tokens") if preflight.usage else gettext("tells no tokens"))
+    parts.append(gettext("returns token counts") if preflight.usage else gettext("returns no token counts"))
     if preflight.logprobs is not None:
         parts.append(gettext("log probabilities") if preflight.logprobs else gettext("no log probabilities"))
     return Fact(gettext("Preflight"), " · ".join(parts), preflight.judge_hash[:HASH_SHOWN])
@@ -130,7 +130,7 @@ def response_format_title(response_format: str) -> str:
         ResponseFormat.JSON_SCHEMA: gettext("strict JSON schema"),
         ResponseFormat.TOOL: gettext("forced tool call"),
         ResponseFormat.JSON_OBJECT: gettext("JSON object"),
-        ResponseFormat.TEXT: gettext("last line of the text"),
+        ResponseFormat.TEXT: gettext("last line of the reply"),
     }
     return titles[ResponseFormat(response_format)] if response_format else ""
 
@@ -152,8 +152,8 @@ def _draw_fact(draw: DrawUsed) -> Fact:
         "strategy": strategy_title(draw.strategy),
         "queue": draw.queue,
     }
-    text = gettext("%(queue)s: %(sampled)d of %(frame)d drawn, %(strategy)s") % sizes
-    return Fact(gettext("Draw"), text, gettext("seed %(seed)s") % {"seed": draw.seed})
+    text = gettext("%(queue)s: %(sampled)d of %(frame)d sampled, %(strategy)s") % sizes
+    return Fact(gettext("Sample"), text, gettext("seed %(seed)s") % {"seed": draw.seed})
 
 
 def _cost_facts(source: Provenance) -> list[Fact]:

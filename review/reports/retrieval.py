@@ -169,12 +169,12 @@ def unrated_in_words(corrected: CorrectedRetrieval) -> str:
     sentences = []
     if corrected.older:
         text = gettext(
-            "A later version of the question set has the labels of “%(name)s”; here what experts found relevant then "
-            "counts as a miss in the retrieval metrics."
+            "The labels of “%(name)s” are in a later version of the question set. Here, passages that "
+            "experts found relevant for it count as misses in the retrieval metrics."
         )
         sentences.append(text % {"name": corrected.name})
     if not corrected.unrated and not corrected.older:
-        text = gettext("The pool of “%(name)s” is rated as a whole, but this version has the labels of before.")
+        text = gettext("The pool of “%(name)s” is fully rated, but this version has the earlier labels.")
         sentences.append(text % {"name": corrected.name})
     if corrected.unrated:
         text = ngettext(

@@ -166,7 +166,7 @@ OVERALL: Section[Report, Report] = Section(
             lambda r: other_profiles_in_words(r.formula),
             "judge-only scores under other shipped profiles",
             READABLE,
-            _("judge only, by other profiles"),
+            _("judge-only score, other profiles"),
             if_any=True,
         ),
         Entry(
@@ -185,7 +185,7 @@ OVERALL: Section[Report, Report] = Section(
             lambda r: carried_in_words(r.overall),
             "in words",
             READABLE,
-            _("rated as equal answers"),
+            _("ratings of identical answers"),
             if_any=True,
         ),
         Entry(
@@ -222,7 +222,7 @@ METRICS: Section[Report, MetricLine] = Section(
             "mean of what the judge or rule said, with variation over questions",
             FIGURES | {JUNIT},
             _("judge only"),
-            page_title=_("as it came"),
+            page_title=_("unadjusted"),
             mark=Shape.JUDGE,
         ),
         Entry(
@@ -271,7 +271,7 @@ CATEGORY_METRICS: Section[CategoryLine, CategoryMetric] = Section(
     "metrics",
     lambda category: ((name, (category, name)) for name in category.metrics),
     [
-        Entry("judge_only", lambda pair: pair[0].metrics[pair[1]][0], "mean as it came", JSON, _("as it came")),
+        Entry("judge_only", lambda pair: pair[0].metrics[pair[1]][0], "mean as it came", JSON, _("unadjusted")),
         Entry("reviewed", lambda pair: pair[0].metrics[pair[1]][1], "with people's values", JSON, _("reviewed")),
         Entry(
             "corrected", lambda pair: pair[0].corrected[pair[1]], "what experts would have said", JSON, _("corrected")

@@ -59,8 +59,8 @@ MEANINGS: Mapping[Trust, str | Promise] = {
     Trust.EXPERTS_DISAGREE: _(
         "Experts disagree on the same answers, so there is no standard to compare the judge with."
     ),
-    Trust.CARE: _("Judge and experts agree in part: means are rough, and a single value may be wrong."),
-    Trust.CANNOT_TELL: _("The ratings so far fit a good judge as well as a poor one."),
+    Trust.CARE: _("Judge and experts agree partly. Means are rough, and a single value may be wrong."),
+    Trust.CANNOT_TELL: _("The ratings so far can't tell a good judge from a poor one."),
     Trust.YES: _("The judge agrees with experts as well as they agree with each other."),
     Trust.BUILT_ON: _("Every rating was used to build the judge's prompt, so none of them tests it."),
     Trust.UNRATED: _("No expert has rated an answer."),
@@ -119,7 +119,7 @@ class MetricTrust:
             return str(BIASED[self.kind])
         if self.kind is VerdictKind.SKEWED and self.trust is Trust.CARE:
             return gettext(
-                "Nearly all ratings are the same. The judge matches them, but is not shown to find the other answers."
+                "Nearly all ratings are the same. The judge matches them, but may miss the answers that differ."
             )
         if self.trust is Trust.CANNOT_TELL and figures.reason:
             return explain_reason(figures.reason)
@@ -128,13 +128,13 @@ class MetricTrust:
         if self.trust is Trust.NO and figures.value is not None and figures.value < SLIGHT_AGREEMENT:
             return gettext("Judge and experts agree little more than chance.")
         if self.trust is Trust.YES and (figures.experts is None or figures.shared < MIN_ANSWERS):
-            return gettext("Judge and experts agree well; how well experts agree with each other is not known yet.")
+            return gettext("Judge and experts agree well. How well experts agree with each other is not known yet.")
         if (
             self.trust is Trust.YES
             and figures.experts is not None
             and (figures.value or 0.0) < figures.experts - NEGLIGIBLE_DIFFERENCE
         ):
-            return gettext("Judge and experts agree well, though experts agree with each other better.")
+            return gettext("Judge and experts agree well, but experts agree with each other better.")
         return str(MEANINGS[self.trust])
 
     @property
@@ -159,8 +159,8 @@ class MetricTrust:
 
 
 BIASED: Mapping[VerdictKind, str | Promise] = {
-    VerdictKind.LENIENT: _("The judge gives clearly more than experts do: use the corrected score."),
-    VerdictKind.STRICT: _("The judge gives clearly less than experts do: use the corrected score."),
+    VerdictKind.LENIENT: _("The judge scores clearly higher than experts. Use the corrected score."),
+    VerdictKind.STRICT: _("The judge scores clearly lower than experts. Use the corrected score."),
 }
 
 
@@ -217,13 +217,13 @@ def verdict_of(report: Report) -> Verdict:
     metrics = tuple(sorted(_metrics(report), key=lambda metric: metric.rank))
     judge = judge_sentences(metrics)
     if not metrics and report.header.state in Run.ENDED and not report.header.judges:
-        judge = gettext("No judge scored these answers: rules computed the figures, so there is no judge to doubt.")
+        judge = gettext("No judge scored these answers. All figures were computed by rules.")
         if report.provenance.evaluation_type == RETRIEVAL_ONLY:
             judge = gettext("Only passages were retrieved, so there are no answers to judge.")
     if (carried := report.overall.carried) and metrics and all(metric.trust is Trust.UNRATED for metric in metrics):
         text = gettext(
-            "No expert has rated an answer of this run, only equal ones of earlier runs (%(runs)s). Those runs show "
-            "how far its judge can be trusted."
+            "Experts have rated no answer of this run, only identical ones in earlier runs (%(runs)s). "
+            "Check there how far its judge can be trusted."
         )
         judge = text % {"runs": ", ".join(f"#{source.run_id}" for source in carried)}
     step, sentence = _next_step(report, metrics)
@@ -275,8 +275,8 @@ HEADS: Mapping[Trust, str | Promise] = {
     Trust.UNRATED: _("Not known for %(metrics)s: not rated by experts."),
 }
 SKEWED_HEAD = _(
-    "Use the judge with care for %(metrics)s: %(agreement)s. Whether the judge finds answers that deserve another "
-    "rating is not shown."
+    "Use the judge with care for %(metrics)s: %(agreement)s. It is not known whether the judge "
+    "finds answers that deserve another rating."
 )
 UNDEFINED_HEAD = _("Cannot tell for %(metrics)s: %(reason)s")
 
@@ -318,8 +318,8 @@ def _agreement_phrase(metrics: Sequence[MetricTrust], kind: VerdictKind, *, firs
         text = gettext("on average the judge is too strict by %(bias)s (agreement %(judge)s; 0 = chance, 1 = perfect)")
     elif kind is VerdictKind.SKEWED:
         text = gettext(
-            "%(share)s of the ratings are %(level)s, and the judge gives the experts' value for %(exact)s of answers "
-            "(AC1 %(judge)s)"
+            "%(share)s of the ratings are %(level)s, and the judge matches the experts on %(exact)s of "
+            "answers (AC1 %(judge)s)"
         )
     elif first and facts["experts"]:
         text = gettext("experts with each other %(experts)s, judge with experts %(judge)s (0 = chance, 1 = perfect)")
@@ -369,7 +369,7 @@ def _score_sentence(report: Report, metrics: Sequence[MetricTrust]) -> str:
     if not report.header.complete:
         return _no_score_sentence(missing_headline_reason(report) or explain_reason("not_finished"))
     if report.provenance.evaluation_type == RETRIEVAL_ONLY and (measured := _measured_means(report)):
-        return gettext("There is no overall score without answers. Measured: %(metrics)s.") % {"metrics": measured}
+        return gettext("No overall score without answers. Measured: %(metrics)s.") % {"metrics": measured}
     if (part := overall.part_only) is not None and part.value is not None:
         facts = {"value": numbers.format_number(part.value), "share": numbers.format_share(overall.weight)}
         if overall.label is FigureLabel.RULES_ONLY:
@@ -379,16 +379,16 @@ def _score_sentence(report: Report, metrics: Sequence[MetricTrust]) -> str:
             )
         return (
             gettext(
-                "No overall score to report: what was computed gives %(value)s for %(share)s of the profile's weight."
+                "No overall score to report: the computed parts give %(value)s for %(share)s of the profile's weight."
             )
             % facts
         )
     figure, like_these = overall.corrected_this_run, overall.corrected
     disputed = _disputed_metrics(metrics)
     if disputed and figure.value is not None:
-        text = _("No score to report yet: %(value)s rests on experts who disagree with each other on %(metrics)s.")
+        text = _("No score to report yet: %(value)s is based on experts who disagree with each other on %(metrics)s.")
     elif figure.partly_corrected:
-        text = _("No single score to report: experts would give %(interval)s. Nobody rated some of its parts.")
+        text = _("No single score to report, because some parts are not rated. Experts would give %(interval)s.")
     elif figure.value is not None and figure.low == figure.high is not None:
         text = _("Score to report: %(value)s. Experts have rated every answer. On questions like these: %(wider)s.")
     elif figure.value is not None and figure.low is not None:
@@ -406,7 +406,7 @@ def _score_sentence(report: Report, metrics: Sequence[MetricTrust]) -> str:
         text = _("No score to report yet: %(value)s still relies on the judge for unrated answers.")
     elif overall.judge_only.value is not None:
         figure = overall.judge_only
-        text = _("No score to report yet: %(value)s is the judge's score alone.")
+        text = _("No score to report yet: %(value)s is only the judge's score.")
     else:
         return _no_score_sentence(missing_headline_reason(report) or explain_reason(overall.judge_only.withheld))
     return str(text) % {
@@ -460,41 +460,41 @@ def _next_step(report: Report, metrics: Sequence[MetricTrust]) -> tuple[NextStep
         if any(metric_coverage.failed for metric_coverage in coverage) or not any(
             metric_coverage.not_applicable for metric_coverage in coverage
         ):
-            return NextStep.NOWHERE, gettext("Retry what failed.")
-        return NextStep.NOWHERE, gettext("Have experts rate the answers in which the judge found nothing.")
+            return NextStep.NOWHERE, gettext("Retry the failed results.")
+        return NextStep.NOWHERE, gettext("Ask experts to rate the answers where the judge found nothing.")
     if disputed := _disputed_metrics(metrics):
-        text = gettext("Agree with the experts on the criteria before anyone rates more: %(metrics)s.")
+        text = gettext("Agree on the criteria with the experts before collecting more ratings: %(metrics)s.")
         return NextStep.NOWHERE, text % {"metrics": _names(disputed)}
     more = max((metric.figures.more for metric in metrics), default=0)
     if report.next_review is not None:
         sentence = f"{report.next_review['sentence']} {_trust_sentence(report, more, report.next_review['items'])}"
         return NextStep.REVIEW, sentence.strip()
     if any(metric.trust is Trust.BUILT_ON for metric in metrics):
-        return NextStep.NOWHERE, gettext("Have experts rate answers that the judge's prompt was not built on.")
+        return NextStep.NOWHERE, gettext("Ask experts to rate answers that were not used to build the judge's prompt.")
     if more:
-        text = gettext("Have experts rate answers of another run by this judge: about %(more)d more are needed.")
+        text = gettext("Ask experts to rate about %(more)d more answers of another run by this judge.")
         return NextStep.NOWHERE, text % {"more": more}
     if any(metric.trust is Trust.UNRATED for metric in metrics):
-        return NextStep.REVIEW, gettext("Have experts review a sample.")
+        return NextStep.REVIEW, gettext("Ask experts to review a sample.")
     doubted = [metric for metric in metrics if metric.trust in {Trust.NO, Trust.CARE}]
     if doubted and all(metric.kind is VerdictKind.SKEWED for metric in doubted):
         return NextStep.NOWHERE, gettext(
-            "Evaluate harder questions too: nearly all answers got the same rating, so nobody knows whether the judge "
-            "finds bad ones."
+            "Evaluate harder questions too. Nearly all answers got the same rating, so it is unclear "
+            "whether the judge finds bad ones."
         )
     if doubted and any(judge.primary and judge.baseline for judge in report.provenance.judges):
         return NextStep.DISAGREEMENTS, gettext(
-            "Read the largest disagreements, and judge with a language model instead."
+            "Check the largest disagreements, and use a language model as the judge."
         )
     if doubted:
-        return NextStep.DISAGREEMENTS, gettext("Read the largest disagreements and improve the judge's prompt.")
-    return NextStep.COMPARE, gettext("Compare it with another run over the same questions.")
+        return NextStep.DISAGREEMENTS, gettext("Check the largest disagreements and improve the judge's prompt.")
+    return NextStep.COMPARE, gettext("Compare it with another run on the same questions.")
 
 
 def _trust_sentence(report: Report, more: int, items: int) -> str:
     """State whether a review of ``items`` answers yields the ``more`` ratings that a verdict needs."""
     if more > report.overall.answers - report.overall.reviewed_answers:
-        return gettext("To tell whether the judge can be trusted, rate answers of other runs by it as well.")
+        return gettext("To find out whether the judge can be trusted, also rate answers of its other runs.")
     if 0 < more <= items:
         text = gettext("About %(more)d of them should tell whether the judge can be trusted.")
         return text % {"more": more}

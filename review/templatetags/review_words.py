@@ -30,7 +30,7 @@ KINDS = {
     "context": _("passage"),
     "nugget": _("nugget"),
     "citation": _("citation"),
-    "flag": _("flagged passage"),
+    "flag": _("flagged text"),
     "step": _("step"),
     "issue": _("issue"),
     "strength": _("strength"),
@@ -39,20 +39,20 @@ KINDS = {
 ISSUES, CLAIMS = {"issue", "strength"}, {"claim", "statement"}
 VERDICTS = {
     "supported": _("supported"),
-    "partial": _("supported in part"),
+    "partial": _("partly supported"),
     "unsupported": _("unsupported"),
     "contradicted": _("contradicted"),
     "relevant": _("helps"),
     "irrelevant": _("does not help"),
-    "cited": _("drawn on"),
-    "uncited": _("not drawn on"),
+    "cited": _("used"),
+    "uncited": _("not used"),
     "article": _("article"),
-    "name": _("name of a regulation"),
-    "unknown_phone": _("telephone number in no source"),
-    "forbidden_name": _("name that must not occur"),
+    "name": _("regulation name"),
+    "unknown_phone": _("phone number not in any source"),
+    "forbidden_name": _("forbidden name"),
     "avoidance": _("evasive wording"),
     "dont_know": _("admits not knowing"),
-    "asking_back": _("asks back"),
+    "asking_back": _("asks a question back"),
     "suggestion": _("suggested question"),
     "action": _("suggested action"),
     "correctness": _("correctness"),
@@ -60,14 +60,14 @@ VERDICTS = {
     "consistency": _("consistency"),
     "missing": _("missing"),
     "negated": _("negated"),
-    "estimated": _("refused, and guessed at all the same"),
-    "all_of": _("has to occur"),
-    "any_of": _("one of these has to occur"),
+    "estimated": _("refused but guessed anyway"),
+    "all_of": _("must occur"),
+    "any_of": _("one of these must occur"),
     "none_of": _("must not occur"),
 }
 TIERS = {
     "exact": _("word for word"),
-    "spacing": _("spaced differently"),
+    "spacing": _("different spacing"),
     "particle": _("with a particle"),
     "number": _("as a number"),
     "compound": _("in a compound"),
@@ -90,7 +90,7 @@ MADE_BY = {
     "corrected": _("examples the judge got most wrong"),
     "boundary": _("borderline examples"),
     "diverse": _("examples across levels and categories"),
-    "map": _("a map of its scores"),
+    "map": _("score map"),
 }
 
 
@@ -98,7 +98,7 @@ MADE_BY = {
 def made_by(kind: str) -> str:
     """Origin of a prompt version in a search: examples, a score map, or a round of rewriting."""
     if kind.startswith("round "):
-        return gettext("round %(number)s of rewriting") % {"number": kind.removeprefix("round ")}
+        return gettext("rewriting round %(number)s") % {"number": kind.removeprefix("round ")}
     return str(MADE_BY.get(kind, kind))
 
 

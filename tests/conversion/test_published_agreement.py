@@ -92,7 +92,7 @@ def test_33_judges_and_off_scale_scores_match_reference(sample_data: Path, tmp_p
     assert client.get(reverse("run-agreement", args=[run.pk])).status_code == 200
     build_requested()  # what a worker does: there is too much of it to be worked out while somebody waits
     page = client.get(reverse("run-agreement", args=[run.pk]))
-    assert page.content.decode().count("Pictures: experts and ") == 33
+    assert page.content.decode().count("Plots: experts and ") == 33
 
 
 @pytest.mark.parametrize("judge", openqa.JUDGES)

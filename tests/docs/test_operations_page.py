@@ -54,7 +54,7 @@ def test_backup_and_restore_work_as_printed(tmp_path: Path) -> None:
     assert "SECRET_KEY is another one" in output  # a place of its own made a key of its own
     assert "(code 0)" in output
     output = run_shell(line, tmp_path, CONCORD_VAR=str(new_folder))
-    assert "an empty place only" in output
+    assert "an empty location" in output
     assert "(code 1)" in output
     output = run_shell(f"{sys.executable} {ROOT}/manage.py healthcheck", tmp_path, **at_old, CONCORD_BACKUP_HOURS="24")
     assert output == "no heartbeat of a cluster in the last 120 s\n(code 1)"  # the backup was noted

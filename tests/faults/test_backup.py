@@ -55,7 +55,7 @@ def test_backup_of_running_run_is_restored_and_resumes(site: Site, judge: JudgeS
     printed = site.manage("backup", str(file))
     assert "read again: whole" in printed
     assert file.stat().st_mode & 0o077 == 0
-    with pytest.raises(AssertionError, match="There is a file"):
+    with pytest.raises(AssertionError, match="already exists and"):
         site.manage("backup", str(file))
     with empty_site(site, tmp_path / "elsewhere", judge) as restored_site:
         printed = restored_site.manage("restore", str(file))
@@ -70,7 +70,7 @@ def test_backup_of_running_run_is_restored_and_resumes(site: Site, judge: JudgeS
         restored_site.manage("work", "--once", str(run))
         restored_site.wait_for(run, "completed", seconds=60)
         assert_each_score_once(restored_site, run, ANSWERS)
-        with pytest.raises(AssertionError, match="an empty place only"):
+        with pytest.raises(AssertionError, match="an empty location"):
             restored_site.manage("restore", str(file))
 
 
@@ -121,10 +121,10 @@ def test_damaged_or_foreign_backup_is_refused_and_target_stays_empty(
     foreign_hash = {"sha256": sha256(foreign_content).hexdigest(), "bytes": len(foreign_content)}
     archives = {
         "is damaged": [{"database": content[:-1] + bytes([content[-1] ^ 1])}, {"database": None}],
-        "is not the one that its manifest describes": [
+        "doesn't match its manifest": [
             {"database": foreign_content, "manifest.json": json.dumps(json.loads(manifest) | foreign_hash).encode()}
         ],
-        "is no backup that can be read": [{"manifest.json": None}],
+        "isn't a readable backup": [{"manifest.json": None}],
     }
     with empty_site(site, tmp_path / "elsewhere", judge) as target_site:
         for message, changes in archives.items():

@@ -40,7 +40,7 @@ def test_killed_search_resumes_without_repeating_paid_calls(site: Site, judge: J
     site.python("-m", "tests.faults.prepare_calibration", judge.base_url)
     command = ("manage.py", "calibrate", "answer_quality", *JUDGE_AND_GOLD, "--strategy", "examples")
     kill_at_calls(site, judge, command, 50, 150, 250)
-    assert "offered as a candidate" in site.python(*command)
+    assert "proposed as a candidate" in site.python(*command)
     assert site.rows("SELECT COUNT(*) FROM review_search") == [(1,)]
     assert site.rows("SELECT COUNT(*) FROM review_searchrun") == [(2,)]
     calls = 120 + 3 * 72  # the active version on all open answers, three drafts on validation

@@ -99,7 +99,7 @@ def test_missing_usage_reports_unknown_cost(site: Site, judge: JudgeServer) -> N
     run = prepare_run(site, judge, ANSWERS)
     assert run_worker(site, run) == "completed"
     assert site.rows("SELECT COUNT(*) FROM evaluation_reply WHERE cost IS NULL AND tokens_in IS NULL") == [(ANSWERS,)]
-    assert "does not tell how many tokens" in site.manage("results", str(run))
+    assert "doesn't report its token usage" in site.manage("results", str(run))
 
 
 @pytest.mark.survives(

@@ -194,7 +194,7 @@ def test_restored_backup_takes_the_place_of_the_stopped_site(site: Site, files: 
     site.manage("backup", str(backup := site.folder / "concord.backup"))
     wait_until(lambda: len(writers.names) >= 20, seconds=120)
     file.rename(file.with_name("moved"))
-    with pytest.raises(AssertionError, match="restored into an empty place only"):
+    with pytest.raises(AssertionError, match="restored to an empty location"):
         site.manage("restore", str(backup))
     file.with_name("moved").rename(file)
     writers.stop()

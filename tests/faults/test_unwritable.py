@@ -67,7 +67,7 @@ def test_worker_reports_read_only_database_and_writes_nothing(site: Site, judge:
     set_read_only(site, True)
     worker = start_process(site, "manage.py", "work", "--once", str(run))
     assert worker.wait(120) == 1
-    assert "The database can only be read at present" in read_log(site)
+    assert "The database is read-only at the moment" in read_log(site)
     assert "Traceback" not in read_log(site)
     assert (judge.calls, judge.preflights) == (0, 0)
     set_read_only(site, False)
@@ -147,7 +147,7 @@ def test_pages_stay_readable_and_failed_writes_are_reported(site: Site, judge: J
     set_read_only(site, True)
     wait_until(lambda: browser.open(f"{base}/runs/").status == 200, seconds=30)
     status, page = post(f"/runs/{run}/pause/")
-    assert (status, "The database can only be read at present" in page) == (503, True)
+    assert (status, "The database is read-only at the moment" in page) == (503, True)
     assert browser.open(f"{base}/runs/{run}/").status == 200
     set_read_only(site, False)
     wait_until(lambda: post(f"/runs/{run}/pause/")[0] == 200, seconds=30)

@@ -102,4 +102,4 @@ def test_empty_site_tells_evaluator_next_step(client: Client) -> None:
     page = client.get(reverse("home")).content.decode()
     assert "import_questions" in page
     client.force_login(make_user())
-    assert "not part of a project" in client.get(reverse("home")).content.decode()
+    assert "not in a project" in client.get(reverse("home")).content.decode()

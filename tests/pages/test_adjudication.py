@@ -47,10 +47,10 @@ def test_deciding_every_value_resolves_escalation() -> None:
     lead = lead_client(queue)
     page = decide(lead, item, **{"value:correctness": 2, "reason:correctness": "The fee is wrong."})
     assert "<b>2</b> the-lead: <q>The fee is wrong.</q>" in page  # what was decided is seen at once
-    assert "Give it back to the queue" in page
+    assert "Return to queue" in page
     assert [open_case.item for open_case in open_cases(queue.items.all())] == [item]
     page = decide(lead, item, **{"value:faithfulness": 4, "reason:faithfulness": "It keeps to the text."})
-    assert "Give it back to the queue" not in page
+    assert "Return to queue" not in page
     assert open_cases(queue.items.all()) == []
     item.refresh_from_db()
     assert item.state == ReviewItem.State.DONE
@@ -113,7 +113,7 @@ def test_lead_sees_no_other_ratings_before_own_rating() -> None:
     assert assignment
     path = reverse("adjudication-case", args=[assignment.item_id])
     page = client.get(path).content.decode()
-    assert "have not come to this answer yet" in page
+    assert "rated this answer yet" in page
     assert "HEARSAY" not in page
     lists = [reverse("adjudication"), reverse("queue", args=[queue.pk]), reverse("api-adjudication-list")]
     case_links = f"adjudication/{assignment.item_id}/", f'"item":{assignment.item_id},'

@@ -83,10 +83,10 @@ def test_every_chart_has_a_label_and_a_table(run: Run, viewer: Client) -> None:
     page = page_content(viewer, "run-agreement", run)
     labels = re.findall(r'<svg class="(?:grid|time)-plot" role="img" aria-label="([^"]+)"', page)
     assert [name.split(":")[0] for name in labels] == ["Confusion matrix", "Judge against experts", "Reliability curve"]
-    assert "both said the same on 5 of 8 answers" in labels[0]  # means 4.5 4 3 1.5 2 4.5 3 5, halves up: not 5 6 7
+    assert "same value on 5 of 8 answers" in labels[0]  # means 4.5 4 3 1.5 2 4.5 3 5, halves up: not 5 6 7
     assert page.count("Show as table") == 4
-    assert "best constant guess" in page
-    assert "How close could anyone come?" in page
+    assert "always the most common score" in page
+    assert "Agreement ceiling" in page
 
 
 def test_agreement_over_time_marks_a_new_judge(run: Run, viewer: Client) -> None:
@@ -108,7 +108,7 @@ def test_agreement_over_time_marks_a_changed_model_of_the_same_judge(run: Run, v
         Preflight.objects.create(run=judged_run, judge_version=judge, **pinned)
     assert [point.served_model for point in load_trends(second_run).by_metric["correctness"].points] == ["m-1", "m-2"]
     page = page_content(viewer, "run-agreement-over-time", second_run)
-    assert page.count("another model answered") == 2  # on the line, and in the table
+    assert page.count("new served model") == 2  # on the line, and in the table
 
 
 def test_trend_reads_cached_agreement(run: Run, no_bootstrap: None) -> None:
@@ -132,9 +132,7 @@ def test_requests_never_compute_agreement_of_other_large_runs(
     score_all(second_run, {"correctness": [5, 4, 3, 1, 2, 5, 3, 5]})
     assert load_trends(second_run) == Trends({}, (run, second_run))
     for _ in range(2):
-        assert "2 runs over these questions are not in it" in page_content(
-            viewer, "run-agreement-over-time", second_run
-        )
+        assert "2 runs on these questions are not shown" in page_content(viewer, "run-agreement-over-time", second_run)
     assert len(requested) == 2
     cached_agreement(run, resamples=0)
     assert [point.run_id for point in load_trends(second_run).by_metric["correctness"].points] == [run.pk]

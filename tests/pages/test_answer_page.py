@@ -102,7 +102,7 @@ def test_decision_reports_its_effect_on_score_and_none_on_agreement() -> None:
     fields = {"metric": row.pk, "run": run.pk, "value:correctness": 1, "reason": "It names the wrong city."}
     page = compact(lead.post(url, fields, follow=True).content.decode())
     # .75 + .25 x 5 / 5 before; the mean of 1, 5, 5 and 5 is 4: .75 + .25 x 4 / 5
-    assert "Reviewed score of the run: 1.000 before, 0.950 now. Agreement does not move" in page
+    assert "Reviewed score of the run: 1.000 before, 0.950 now. Agreement doesn&#x27;t change" in page
     expert = make_user()
     queue = queue_for(run, [row], [expert])
     draw_into(queue, run, [("all", 1.0, True)] * 4)
@@ -110,7 +110,7 @@ def test_decision_reports_its_effect_on_score_and_none_on_agreement() -> None:
     expert_client = Client()
     expert_client.force_login(expert)
     content = expert_client.post(url, fields | {"value:correctness": 2}, follow=True).content.decode()
-    assert "Agreement does not move" in content
+    assert "because decisions made after seeing the judge are not blind" in content
     assert "Reviewed score" not in content  # who sees no runs is not told of them
 
 
@@ -286,7 +286,7 @@ def test_graph_path_is_shown_as_diagram_and_text(world: World) -> None:
         Answer.objects.filter(pk=row.pk).update(metadata={"graph": graph})
     run = run_over(answers, judged=False)
     page = compact(world.client("lead").get(reverse("answer", args=[row.pk]), {"run": run.pk}).content.decode())
-    assert "Its way through the graph" in page
+    assert "Path through the graph" in page
     assert re.search(r"2 hops\.\s+The question asks for 2\.", page)
     assert "<b>" not in page.split('id="graph"')[1].split("</section>")[0]
     assert "Fund &lt;b&gt; → <i>tracks</i> → 지수 → A very long name of a company that goes on" in page

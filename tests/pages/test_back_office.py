@@ -382,29 +382,29 @@ def test_index_lists_setup_steps_until_they_are_done(client: Client) -> None:
         return {str(step.title) for step in page.steps if not step.done}
 
     all_steps = {
-        "People with roles", "An endpoint", "A judge", "A default profile", "Questions", "Answers of a system",
-        "The first run", "The first review",
+        "People and roles", "Endpoint", "Judge", "Default profile", "Questions", "System answers",
+        "First run", "First review",
     }  # fmt: skip
     assert open_steps() == all_steps
     make_user(Role.REVIEWER, project)
     endpoint = Endpoint.objects.create(name="e", base_url="https://judge.example.org/v1")
-    assert open_steps() == all_steps - {"People with roles", "An endpoint"}
+    assert open_steps() == all_steps - {"People and roles", "Endpoint"}
     make_judge(project, endpoint=endpoint)
     make_scored_run(make_answer_set(make_question_set(project)))
-    assert open_steps() == {"A default profile", "The first review"}
+    assert open_steps() == {"Default profile", "First review"}
     project.default_profile = "graphrag"
     project.save()
-    assert open_steps() == {"The first review"}
+    assert open_steps() == {"First review"}
     page = client.get(reverse("admin:index")).content.decode()
     assert f"{reverse('queue-new')}?run=" in page
-    assert "1 step is left." in page
+    assert "1 step left." in page
 
 
 def test_default_profile_step_links_to_the_project_form() -> None:
     world = make_world()
     client = world.client("admin")
     page = client.get(reverse("admin:index")).context["page"]
-    step = next(step for step in page.steps if str(step.title) == "A default profile")
+    step = next(step for step in page.steps if str(step.title) == "Default profile")
     assert step.address == change_address(world.project)
     assert client.post(step.address, {"name": world.project.name, "default_profile": "none such"}).status_code == 200
     assert client.post(step.address, {"name": world.project.name, "default_profile": "ragas"}).status_code == 302
@@ -420,14 +420,14 @@ def test_every_task_and_step_of_the_index_opens_for_its_role(person: str) -> Non
     client = world.client(person)
     response = client.get(reverse("admin:index"))
     page = response.context["page"]
-    assert [str(link.title) for link in page.attention] == ["1 run is incomplete"]
+    assert [str(link.title) for link in page.attention] == ["1 incomplete run"]
     links = [*page.attention, *page.tasks, *(link for link in page.steps if link.address and not link.done)]
     assert len(links) > 5
     for link in links:
         assert client.get(link.address).status_code == 200, link
     assert ("Add an endpoint" in {str(link.title) for link in page.tasks}) == (person == "admin")
     titles = [str(group["name"]) for group in response.context["app_list"]]
-    assert (titles[0] == "People and rights") == (person == "admin")
+    assert (titles[0] == "People and permissions") == (person == "admin")
     assert "Answers and runs" in titles
     assert ("Review" in titles) == (person != "evaluator")
     tables = [model["object_name"] for group in response.context["app_list"] for model in group["models"]]

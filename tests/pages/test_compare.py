@@ -50,7 +50,7 @@ def page_content(runs: list[Run], name: str = "run-compare", role: Role | None =
 def test_two_runs_are_compared_in_text_plot_and_table(runs: list[Run]) -> None:
     # correctness differs by 2, 0, 0, 3: mean 1.25, overall 1.25 / 5 x .25 = .0625
     text = page_content(runs[:2])
-    assert "Cannot tell. A difference of" in text
+    assert "A difference of" in text
     assert "+0.062" in text
     assert "<svg" in text
     assert "Show as table, with tests" in text
@@ -74,7 +74,7 @@ def test_answers_are_filtered_by_change_with_the_largest_first(runs: list[Run]) 
     assert "Question 2?" not in better
     assert "<del>old</del>.</div>" in better
     assert "<ins>&lt;b&gt;new&lt;/b&gt;</ins>.</div>" in better
-    assert "No question." in page_content(runs[:2], show="worse")
+    assert "No matching questions." in page_content(runs[:2], show="worse")
     assert text.count("<article") == compact(page_content(runs[:2], show="by whim", page="x")).count("<article") == 4
 
 
@@ -85,11 +85,11 @@ def test_equal_answers_are_shown_once_and_pages_follow_each_other() -> None:
         fill(run_over(make_answer_set(question_set, texts=["Same"]), judge=judge), [value] * 10) for value in (3, 4)
     ]
     text = compact(page_content(equal_runs, margin="0.05"))
-    assert text.count("The same answer.") == 8
+    assert text.count("Same answer.") == 8
     assert "Different answers 0</a>" in text
     assert "margin=0.05&amp;show=all&amp;page=2#answers" in text
     second_page = compact(page_content(equal_runs, page="2"))
-    assert second_page.count("The same answer.") == 2
+    assert second_page.count("Same answer.") == 2
     assert "page=1#answers" in second_page
 
 
@@ -109,7 +109,7 @@ def test_runs_may_be_given_by_checkboxes_or_list(runs: list[Run]) -> None:
     client = Client()
     client.force_login(make_user(Role.VIEWER, runs[0].project))
     response = client.get(reverse("run-compare"), {"runs": [runs[0].pk, runs[1].pk]})
-    assert "Cannot tell. A difference of" in response.content.decode()
+    assert "A difference of" in response.content.decode()
 
 
 @pytest.mark.parametrize("query", ["", "runs=", "runs=1,x", "runs=99999999", "runs=" + "9" * 40])

@@ -92,12 +92,12 @@ def test_edit_starts_from_earlier_version_and_becomes_the_next() -> None:
 @pytest.mark.parametrize(
     ("overrides", "field", "message"),
     [
-        ({"name": "correctness"}, "name", "belongs to another metric"),
-        ({"levels-0-key": ""}, "levels", "Level 1: write its value as a number."),
-        ({"levels-1-key": "하나"}, "levels", "Level 2: write its value as a number."),
-        ({"levels-2-ko": ""}, "levels", "Level 3: write in Korean when an answer gets it."),
+        ({"name": "correctness"}, "name", "is used by another metric"),
+        ({"levels-0-key": ""}, "levels", "Level 1: enter its value as a number."),
+        ({"levels-1-key": "하나"}, "levels", "Level 2: enter its value as a number."),
+        ({"levels-2-ko": ""}, "levels", "Level 3: describe in Korean when an answer gets it."),
         ({"levels-0-en": "Rude", "question_en": "Right?"}, "levels", "Level 2: write in English"),
-        ({"levels-1-key": "3", "levels-2-key": "4"}, "levels", "without a gap"),
+        ({"levels-1-key": "3", "levels-2-key": "4"}, "levels", "without gaps"),
         ({"levels-1-ko": "차\u202e"}, "levels", "level 2: "),
         ({"form": "class", "direction": "none", "offline": "none", "levels-0-key": ""}, "levels", "Class 1: give it"),
         (
@@ -105,8 +105,8 @@ def test_edit_starts_from_earlier_version_and_becomes_the_next() -> None:
             "__all__",
             "in Korea",
         ),
-        ({"title_en": "Tone\u202e"}, "title_en", "nobody sees"),
-        ({"needs": ["persona"]}, "__all__", "may not see"),
+        ({"title_en": "Tone\u202e"}, "title_en", "invisible characters"),
+        ({"needs": ["persona"]}, "__all__", "judge can"),
         ({"sees": ["everything"]}, "sees", "everything"),
     ],
 )
@@ -247,14 +247,14 @@ def test_rubric_of_a_criterion_cannot_be_drafted_by_hand() -> None:
     add = reverse("admin:evaluation_rubricversion_add")
     form = world.client("evaluator").get(add, {"from": rubric.pk}).context["adminform"].form
     response = world.client("evaluator").post(add, {"text": form.initial["text"]}, headers={"accept-language": "en"})
-    assert "made by activating" in response.content.decode()
+    assert "created when a criterion is activated" in response.content.decode()
 
 
 def test_criterion_without_author_says_so() -> None:
     world = make_world()
     version = drafted(world.project)
     page = world.client("lead").get(reverse(CHANGE, args=[version.pk]), headers={"accept-language": "en"})
-    assert ("made by", "a command; no person is known") in page.context["page"].facts
+    assert ("created by", "a command (person unknown)") in page.context["page"].facts
 
 
 def test_query_count_of_list_and_page_is_constant() -> None:

@@ -80,7 +80,7 @@ def test_limit_error_is_translated_and_rest_gives_a_code(world: World) -> None:
     page, rest_path = export_addresses(world)[0], export_addresses(world)[1]
     statuses(lead, [page] * 3)
     response = lead.get(page, headers={"accept-language": "en"})
-    assert (response.status_code, "the limit of files within an hour (3)" in response.content.decode()) == (429, True)
+    assert (response.status_code, "the limit of 3 files per hour" in response.content.decode()) == (429, True)
     assert '<html lang="ko"' in lead.get(page, headers={"accept-language": "ko"}).content.decode()
     body = lead.get(rest_path, headers={"accept-language": "en"})
     assert body.json()["code"] == "too_many_exports"

@@ -116,19 +116,26 @@ def test_judge_card_warns_of_each_problem(settings: Any, tmp_path: Any) -> None:
     settings.CONCORD_PRICES = str(prices)
     first_card, second_card = (judge_card(record) for record in judge_records([first_version, second_version]))
     assert [phrase for warning in first_card.warnings for phrase in WARNINGS if phrase in warning] == [
-        "No price",
+        "The price of its model is unknown",
         "Its last check failed",
         "Version 2",
         "Nobody has rated",
     ]
     assert [phrase for warning in second_card.warnings for phrase in WARNINGS if phrase in warning] == ["No run"]
-    assert second_card.price == "$2.5 in, $10 out for a million tokens"
+    assert second_card.price == "$2.5 in, $10 out per million tokens"
     (record,) = judge_records([second_version])
     assert record.price is not None
     assert record.price.output == Decimal(10)
 
 
-WARNINGS = ("No price", "Its last check failed", "Version 2", "Nobody has rated", "No run", "agrees weakly")
+WARNINGS = (
+    "The price of its model is unknown",
+    "Its last check failed",
+    "Version 2",
+    "Nobody has rated",
+    "No run",
+    "agrees weakly",
+)
 
 
 def test_judge_card_shows_its_verdict() -> None:
@@ -218,7 +225,7 @@ def try_judge(judge: JudgeVersion, role: Role = Role.EVALUATOR) -> Any:
 
 def test_trying_a_judge_stores_nothing(remote: JudgeVersion, judge_server: JudgeServer) -> None:
     page = try_judge(remote).content.decode()
-    assert "It answers." in page
+    assert "It responds." in page
     assert "json_schema" in page
     assert judge_server.preflights + judge_server.calls > 0
     assert not Preflight.objects.exists()
@@ -227,7 +234,7 @@ def test_trying_a_judge_stores_nothing(remote: JudgeVersion, judge_server: Judge
 def test_failed_judge_trial_shows_a_message(remote: JudgeVersion, judge_server: JudgeServer) -> None:
     judge_server.behave(status(401))
     page = try_judge(remote).content.decode()
-    assert "It answers." not in page
+    assert "It responds." not in page
     assert "401" in page
     remote.endpoint.base_url = "http://127.0.0.1:1/v1"  # type: ignore[union-attr]
     remote.endpoint.save()  # type: ignore[union-attr]
@@ -237,7 +244,7 @@ def test_failed_judge_trial_shows_a_message(remote: JudgeVersion, judge_server: 
 def test_trial_needs_permission_and_a_remote_judge(remote: JudgeVersion, judge_server: JudgeServer) -> None:
     preflight_count = judge_server.preflights
     assert try_judge(remote, Role.VIEWER).status_code == 403
-    assert "nobody to ask" in try_judge(baseline_judge(remote.project, "en")).content.decode()
+    assert "Nothing to test" in try_judge(baseline_judge(remote.project, "en")).content.decode()
     assert judge_server.preflights == preflight_count
 
 
@@ -302,11 +309,11 @@ def test_judge_and_endpoint_are_tried_from_their_forms(remote: JudgeVersion, jud
     page = save_and_try(
         make_user(Role.EVALUATOR, remote.project), "judgeversion", "", **fields, language="en", method="said"
     )
-    assert "It said:" in page
+    assert "Reply:" in page
     assert JudgeVersion.objects.filter(name="new").count() == 1
     admin = make_user(Role.ADMIN, remote.project)
     about = {"name": "llm", "provider": "openai", "base_url": remote.endpoint.base_url, "max_concurrency": 4}  # type: ignore[union-attr]
-    assert "It said:" in save_and_try(admin, "endpoint", str(remote.endpoint_id), **about, try_model="m")
+    assert "Reply:" in save_and_try(admin, "endpoint", str(remote.endpoint_id), **about, try_model="m")
     judge_server.behave(status(401))
     assert "401" in save_and_try(admin, "endpoint", str(remote.endpoint_id), **about)
     assert not Preflight.objects.exists()

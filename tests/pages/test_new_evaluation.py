@@ -88,7 +88,7 @@ def test_file_is_previewed_and_imported_before_the_run_form(client: Client, ques
     preview = upload(client, question_set, uploaded).headers["Location"]
     page = client.get(preview).content.decode()
     assert not AnswerSet.objects.exists()
-    assert f"{len(uploaded)} answers were understood." in page
+    assert f"{len(uploaded)} answers were read." in page
     assert "Kept as metadata, without influence on any figure: mood" in page
     assert question_set.questions.order_by("-position")[0].external_id in page  # the one without an answer
     redirects = [client.post(f"{preview}confirm/").headers["Location"] for _ in range(2)]
@@ -170,7 +170,7 @@ def test_trying_one_question_stores_nothing(client: Client, rag_service: RagServ
     address = reverse("evaluation-try")
     assert client.get(address, fields | {"system": failing_system.pk}).context["form"]["k"].value() == 2
     response = client.post(address, fields | {"system": failing_system.pk})
-    assert "There is no answer" in response.content.decode()
+    assert "No answer" in response.content.decode()
     # Only the newest version is offered, which is what a run would ask.
     assert client.post(address, fields | {"system": working_system.pk}).status_code == 400
     fine = toy_system(rag_service, questioned, "/ask", timeout_seconds=2.0)
@@ -198,7 +198,7 @@ def test_questions_and_system_of_different_projects_are_refused(client: Client, 
     query = {"questions": own_questions.pk, "system": version.pk, "type": "full_rag", "k": 2}
     response = client.get(reverse("evaluation-run", query=query))
     assert response.status_code == 400
-    assert "another project" in response.content.decode()
+    assert "different projects" in response.content.decode()
 
 
 def test_other_projects_are_neither_offered_nor_accepted(client: Client, question_set: QuestionSet) -> None:
@@ -391,7 +391,7 @@ def test_answers_with_unknown_headings_are_imported_from_the_mapping_page(
     fields = {field.html_name: field.value() for field in client.get(address).context["columns"]}
     assert list(fields.values()) == ["question_id", "answer", "contexts", "contexts", "contexts"]
     page = client.post(f"{address}columns/", fields, follow=True).content.decode()
-    assert "2 of them came with retrieved passages" in page
+    assert "2 of them have retrieved passages" in page
     assert f"1. a {ids[0]}" in page
     assert "2. c; d" in page
     client.post(f"{address}confirm/")

@@ -85,6 +85,6 @@ def test_run_page_renders_in_every_state(strict: None, state: str) -> None:
 def test_error_pages_are_custom() -> None:
     client = make_world().client("viewer")
     client.raise_request_exception = False
-    assert "There is nothing here" in client.get("/nowhere/").content.decode()
+    assert "Page not found" in client.get("/nowhere/").content.decode()
     response = client.get(reverse("question-set-upload"))
-    assert (response.status_code, "Your roles do not allow this" in response.content.decode()) == (403, True)
+    assert (response.status_code, "Your roles don't allow this" in response.content.decode()) == (403, True)

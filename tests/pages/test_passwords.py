@@ -236,11 +236,11 @@ def test_link_is_mailed_to_the_person_where_a_mail_server_is_set(
         assert mail.to == ["expert@example.org"]
         assert f"{admin.display_name} created a link" in mail.body
         assert "/password/" not in mail.body
-        assert "told by e-mail" in page
+        assert "notified by e-mail" in page
     else:
-        assert "No e-mail could be sent" in page
+        assert "The e-mail could not be sent" in page
     log_page = takeover.admin.get(reverse("admin:evaluation_auditevent_changelist")).content.decode()
-    assert "Links for a new password" in log_page
+    assert "Password links created for others" in log_page
     assert expert.display_name in log_page
 
 
@@ -256,7 +256,7 @@ def test_old_address_is_told_of_a_new_one(takeover: Takeover, settings: Any, mai
 
 def test_audit_log_shows_used_links_with_their_end(takeover: Takeover) -> None:
     log_page = takeover.admin.get(reverse("admin:evaluation_auditevent_changelist")).content.decode()
-    assert "Links for a new password" not in log_page
+    assert "Password links created for others" not in log_page
     choose_password(Client(), make_link(takeover.admin, takeover.expert))
     log_page = takeover.admin.get(reverse("admin:evaluation_auditevent_changelist")).content.decode()
     takeover.expert.refresh_from_db()

@@ -168,7 +168,7 @@ def test_invalid_settings_are_named_at_their_field(world: World, fields: dict[st
 def test_assignment_by_tag_without_reviewers_is_refused(world: World) -> None:
     response = world.client("lead").post(reverse("queue-new"), queue_form(world, distribution="by_tag"))
     assert response.status_code == 409
-    assert "Say which tags or categories are whose" in response.content.decode()
+    assert "Assign tags or categories to reviewers" in response.content.decode()
 
 
 @given(st.dictionaries(NAMES, st.lists(NAMES, min_size=1, max_size=4, unique=True), max_size=5))
@@ -188,7 +188,7 @@ def test_lead_sees_pace_and_moves_unrated_items(world: World) -> None:
     assert world.people["member"].username in people_page(world)
     transfer = {"giver": world.people["member"].pk, "taker": world.people["outsider"].pk}
     answer = lead.post(reverse("queue-reassign", args=[queue.pk]), transfer, follow=True).content.decode()
-    assert "1 answer changed hands." in answer
+    assert "1 answer reassigned." in answer
     world.assignment.refresh_from_db()
     assert world.assignment.state == "expired"
 
@@ -198,7 +198,7 @@ def test_refused_action_shows_reason_on_people_page(world: World) -> None:
     for name, data, message in (
         ("queue-reassign", {"giver": world.people["member"].pk}, "Choose a person."),
         ("queue-deadline", {"deadline": "2001-01-01T00:00"}, "has passed"),
-        ("queue-deadline", {"deadline": "soon"}, "is no date and time"),
+        ("queue-deadline", {"deadline": "soon"}, "valid date and time"),
         ("queue-invite", {}, "Choose at least one reviewer."),
     ):
         response = lead.post(reverse(name, args=[world.queue.pk]), data)
@@ -213,7 +213,7 @@ def test_reviewers_are_assigned_per_answer(world: World) -> None:
     world.client("lead").post(address, {"items": [item.pk], "people": [world.people["member"].pk]})
     assert [reservation.reviewer for reservation in item.reservations.all()] == [world.people["member"]]
     page = world.client("lead").get(address).content.decode()
-    assert page.count("whoever is free") == world.queue.items.count() - 1
+    assert page.count("anyone available") == world.queue.items.count() - 1
     response = world.client("lead").post(address, {"items": [item.pk]})
     assert response.status_code == 409
 
@@ -232,9 +232,9 @@ def test_lead_sees_disagreements_without_names_or_judge() -> None:
             submit(assignment, {"correctness": RatingInput(value=value)}, idempotency_key="k", by=member.reviewer)
     lead = Client(headers={"accept-language": "en"})
     lead.force_login(make_user(Role.LEAD, queue.project))
-    assert "items are in dispute" in lead.get(reverse("home")).content.decode()
+    assert "disputed items need" in lead.get(reverse("home")).content.decode()
     page = lead.get(reverse("queue", args=[queue.pk])).content.decode().partition('id="disputes"')[2]
-    assert page.count(">reviewers differ<") == queue.items.count()
+    assert page.count(">reviewers disagree<") == queue.items.count()
     assert reverse("adjudication-case", args=[queue.items.order_by("pk")[0].pk]) in page
     assert "/answers/" not in page  # there the judge and the names are shown
     assert [
@@ -264,7 +264,7 @@ def test_purpose_of_the_queue_decides_its_criteria(world: World) -> None:
     )
     assert "will be partly corrected" in main_metrics
     assert "Each answer is asked: Faithfulness, Correctness" in main_metrics
-    assert "3 of 5 criteria, in turn" in all_metrics
+    assert "3 of 5 criteria in turn" in all_metrics
     page = client.get(f"{reverse('queue-new')}?run={run.pk}").content.decode()
     assert "checked" in page.partition('value="corrected_overall"')[2].partition(">")[0]
     client.post(

@@ -60,7 +60,7 @@ def test_json_report_agreement_matches_command_with_intervals() -> None:
 def test_report_of_rated_run_has_plots_with_tables() -> None:
     text = html_report(rating_count=3)
     assert 'class="grid-plot"' in text
-    assert text.count("Confusion matrix: both said the same") >= 1
+    assert text.count("Confusion matrix: same value") >= 1
     assert text.count('class="twin"') >= 4  # the overall score, the metrics, and two plots at least
 
 

@@ -172,7 +172,10 @@ def test_skipping_leads_to_next_item_and_can_be_undone(world: World) -> None:
     client.post(reverse("review-skip", args=[world.assignment.pk]))
     world.assignment.refresh_from_db()
     assert world.assignment.state == State.SKIPPED
-    assert "passed this item on" in client.get(reverse("review-item", args=[world.assignment.pk])).content.decode()
+    assert (
+        "skipped or flagged this item"
+        in client.get(reverse("review-item", args=[world.assignment.pk])).content.decode()
+    )
     client.post(reverse("review-undo", args=[world.assignment.pk]))
     world.assignment.refresh_from_db()
     assert world.assignment.state == State.LEASED
@@ -296,7 +299,7 @@ def test_finished_queue_shows_message() -> None:
     client, judge_score = world.client("member"), judge_value(world)
     submit(client, world.assignment, rating_form(judge_score, judge_score))
     page = compact(client.get(reverse("review-next", args=[world.queue.pk])).content.decode())
-    assert "You are through" in page
+    assert "All done" in page
 
 
 def test_closed_queue_shows_message_and_keeps_draft(world: World) -> None:

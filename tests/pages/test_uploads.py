@@ -77,7 +77,7 @@ def test_every_problem_is_listed_with_its_place(client: Client, project: Project
     response = upload(client, project, broken)
     page = compact(response.content.decode())
     assert response.status_code == 400
-    assert "nothing was imported" in page
+    assert "nothing imported" in page
     assert "<li>set.json, line 2, question: " in page
     assert "<li>set.json, line 3, question: " in page
 
@@ -143,7 +143,7 @@ def test_column_can_be_remapped_and_file_is_read_again(client: Client, project: 
     response = upload(client, project, rows)
     address = response.headers["Location"]
     page = choose_columns(client, address, **{"soll antwort": "expected_answer"}).content.decode()
-    assert "So." in page.split("The first questions")[1]
+    assert "So." in page.split("Preview of the first questions")[1]
     confirm(client, response)
     question = QuestionSet.objects.get().questions.get()
     assert question.read().references == ("So.",)
@@ -153,8 +153,8 @@ def test_column_can_be_remapped_and_file_is_read_again(client: Client, project: 
 def test_mapping_without_questions_is_refused(client: Client, project: Project) -> None:
     address = upload(client, project, questions("Why?")).headers["Location"]
     page = choose_columns(client, address, question="").content.decode()
-    assert "No column is the question." in page
-    assert "Why?" in page.split("The first questions")[1]
+    assert "No column is mapped to the question." in page
+    assert "Why?" in page.split("Preview of the first questions")[1]
     page_text = client.post(f"{address}columns/", {"column_0": "no field"}, follow=True).content.decode()
     assert "Select a valid choice" in page_text
 

@@ -53,7 +53,7 @@ def test_gullible_judge_shows_the_broken_bounds(judge_server: JudgeServer, remot
     judge_server.behave(gullible())
     check = run_check(remote)
     page = page_of(remote)
-    assert "fails attacks" in page
+    assert "fails some attacks" in page
     assert f"{check.passed} of {check.attacks} passed" in page
     assert "correctness at most 2, completeness at most 2" in page
 
@@ -67,11 +67,13 @@ def test_failed_check_shows_its_reason(judge_server: JudgeServer, remote: JudgeV
 def test_check_of_another_model_is_marked(judge_server: JudgeServer, remote: JudgeVersion) -> None:
     judge_server.behave(gullible())
     run_check(remote)
-    assert "answers under its name now" not in page_of(remote)
+    assert "now answers under this name" not in page_of(remote)
     run = make_scored_run(make_answer_set(make_question_set(remote.project)), judge=remote)
     pinned = {"judge_version": remote, "outcome": "ok", "rung": "tool", "judge_hash": "0" * 64}
     Preflight.objects.create(run=run, model_returned="judge-2", **pinned)
-    assert "They were put to judge-1, but judge-2 answers under its name now; check it again." in page_of(remote)
+    assert "The check tested judge-1, but judge-2 now answers under this name. Check the judge again." in page_of(
+        remote
+    )
 
 
 def test_changed_attacks_are_marked() -> None:

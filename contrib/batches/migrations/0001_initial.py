@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
                     ('endpoint', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.endpoint')),
                     ('model', models.CharField(max_length=200)),
                     ('mark', models.UUIDField(default=uuid.uuid4, unique=True)),
-                    ('state', models.CharField(choices=[('made', 'being made'), ('uploaded', 'file handed over'), ('creating', 'being created'), ('sent', 'out'), ('ended', 'ended'), ('dropped', 'never sent'), ('lost', 'lost')], default='made', max_length=10)),
+                    ('state', models.CharField(choices=[('made', 'preparing'), ('uploaded', 'file uploaded'), ('creating', 'creating'), ('sent', 'processing'), ('ended', 'ended'), ('dropped', 'not sent'), ('lost', 'lost')], default='made', max_length=10)),
                     ('reason', models.CharField(blank=True, max_length=100)),
                     ('file_id', models.CharField(blank=True, max_length=200)),
                     ('file_sha256', models.CharField(blank=True, max_length=64)),

@@ -55,7 +55,7 @@ def test_evaluate_waits_for_its_batch_and_prints_the_figures(judge: JudgeServer)
 
 
 def test_evaluate_refuses_batches_without_an_endpoint_for_them(judge: JudgeServer) -> None:
-    with pytest.raises(CommandError, match="takes batches"):
+    with pytest.raises(CommandError, match="supports batches"):
         call_command("evaluate", batch=True, stdout=StringIO(), **options(answers_with_judge(judge, batches=False)))
     assert not Run.objects.exists()
 
@@ -92,12 +92,12 @@ def test_run_page_shows_open_batches_and_the_results_of_others(judge: JudgeServe
     client = Client()
     client.force_login(viewer)
     text = " ".join(client.get(f"/runs/{run.pk}/progress/").content.decode().split())
-    assert "3 out in batches" in text
-    assert "2 of 3 calls answered, 1 of them badly" in text
+    assert "3 in batches" in text
+    assert "2 of 3 calls answered, 1 of them failed" in text
     judge.batches.ending = "expired"
     drain(run.pk, seconds=20)
     text = " ".join(client.get(f"/runs/{run.pk}/").content.decode().split())
-    assert "2 out in batches" in text
+    assert "2 in batches" in text
     assert "An earlier batch: The provider did not finish the batch in time." in text
 
 

@@ -227,7 +227,7 @@ def test_corpus_is_imported_indexed_and_evaluated_by_command(tmp_path: Path) -> 
     assert project.corpora.count() == 1
     with translation.override("en"):
         sheets = {sheet.title: sheet for sheet in results_sheets(make_report(run))}
-    assert not {"Overall score", "Answers that pass", "Answering and abstaining"} & set(sheets)
+    assert not {"Overall score", "Passing answers", "Answers and abstentions"} & set(sheets)
     metric_names = {row[0] for row in sheets["Metrics"].rows}
     assert "mrr" in metric_names, metric_names
     assert "overall" not in sheets["Categories"].header

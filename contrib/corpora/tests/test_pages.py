@@ -49,9 +49,12 @@ def test_documents_are_uploaded_read_and_searched() -> None:
     search_page = client.get(reverse("corpus", args=[corpus.pk]), {"q": "onerror"}).content.decode()
     assert "&lt;img src=x onerror=alert(1)&gt;" in search_page
     assert "<img src=x" not in search_page
-    assert "No chunk shares a word" in client.get(reverse("corpus", args=[corpus.pk]), {"q": "zebra"}).content.decode()
+    assert (
+        "No chunk contains any of these words"
+        in client.get(reverse("corpus", args=[corpus.pk]), {"q": "zebra"}).content.decode()
+    )
     second_page = _upload(client, project, LEAVE).content.decode()  # type: ignore[attr-defined]
-    assert "What differs from handbook v1" in second_page
+    assert "Changes since handbook v1" in second_page
     assert "− x.html" in second_page
     assert "handbook" in client.get(reverse("corpus-list")).content.decode()
 
@@ -84,9 +87,9 @@ def test_coverage_counts_the_newest_questions_of_each_chunk() -> None:
     (set_coverage,) = coverage.sets
     assert (set_coverage.questions, set_coverage.naming_questions, set_coverage.unknown_ids) == (3, 2, 1)
     page = _client(project, Role.VIEWER).get(reverse("corpus", args=[corpus.pk])).content.decode()
-    assert "Questions name 1 of 2 chunks" in page
+    assert "Questions refer to 1 of 2 chunks" in page
     document = _client(project).get(reverse("corpus-document", args=[corpus.documents.get(external_id="a").pk]))
-    assert "2 questions name it" in document.content.decode()
+    assert "2 questions refer to it" in document.content.decode()
 
 
 def test_map_joins_chunks_of_long_documents() -> None:
@@ -113,7 +116,7 @@ def test_search_finds_passages_of_the_newest_corpus_version() -> None:
     assert old_path not in page
     assert "rules v2" in page
     assert new_path not in _search_page(world, "stranger", "Leave is asked for")
-    assert "No passage has these words." in _search_page(world, "viewer", "leave is  never asked for")
+    assert "No passage contains these words." in _search_page(world, "viewer", "leave is  never asked for")
 
 
 def test_leak_check_uses_the_newest_corpus_version() -> None:

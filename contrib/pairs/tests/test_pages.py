@@ -97,7 +97,7 @@ def test_lead_creates_and_reads_a_comparison_of_two_systems(world: World) -> Non
     response = client.post(reverse("pair-new"), form)
     pair_set = PairSet.objects.get(name="Round 1")
     assert response.url == reverse("pairs", args=[pair_set.pk])
-    assert "Nobody has compared anything yet" in client.get(response.url).content.decode()
+    assert "Not compared yet" in client.get(response.url).content.decode()
     repeated = client.post(reverse("pair-new"), form)
     assert "Choose another name" in repeated.content.decode()
 
@@ -138,7 +138,7 @@ def test_rating_lead_sees_no_systems_or_values_before_the_last_pair(world: World
     form = {"pair": pair_set_of(world).pairs.get().pk, "value": "1"}
     member.post(reverse("pairs-prefer", args=[pk]), form)
     page = lead.get(reverse("pairs", args=[pk])).content.decode()
-    assert "Rate all your pairs first" in page
+    assert "after you rate all your pairs" in page
     assert "alpha" not in page
     lead.post(reverse("pairs-prefer", args=[pk]), form)
     assert "alpha" in lead.get(reverse("pairs", args=[pk])).content.decode()

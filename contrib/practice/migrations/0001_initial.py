@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
                     ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='practice', to=settings.AUTH_USER_MODEL, verbose_name='person')),
                     ('given', models.JSONField(default=dict, verbose_name='levels given')),
-                    ('rounds', models.PositiveIntegerField(default=0, verbose_name='times finished')),
+                    ('rounds', models.PositiveIntegerField(default=0, verbose_name='times completed')),
                 ],
                 options={
                     'verbose_name': 'practice progress',

@@ -45,8 +45,8 @@ def test_expected_rating_is_hidden_before_the_own_rating(reviewer: Client) -> No
 def test_largest_difference_is_shown_first_with_its_reason(reviewer: Client) -> None:
     rate(reviewer, 2, faithfulness="4")  # expected is 1
     page = page_text(reviewer, "practice-example", 2)
-    assert "Where we would rate differently" in page
-    assert 'aria-label="On the scale: you 4, we 1"' in page
+    assert "Differences from the expected rating" in page
+    assert 'aria-label="On the scale: you 4, expected 1"' in page
 
 
 def test_answer_words_are_highlighted_in_the_passages(reviewer: Client) -> None:
@@ -90,8 +90,8 @@ def test_practice_is_personal(reviewer: Client) -> None:
     rate(reviewer, 1)
     other_client = Client()
     other_client.force_login(make_user(Role.LEAD, language="en"))
-    assert "Where we would" not in page_text(other_client, "practice-example", 1)
-    assert "We would" not in page_text(other_client, "practice-example", 1)
+    assert "Differences from the expected" not in page_text(other_client, "practice-example", 1)
+    assert "Your rating matches" not in page_text(other_client, "practice-example", 1)
 
 
 def test_practice_creates_no_rating(reviewer: Client) -> None:

@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='made by')),
+                    ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='created by')),
                     ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='retrieval_repairs', to='evaluation.project')),
                     ('question_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.questionset')),
                     ('name', models.CharField(max_length=200, verbose_name='name')),
@@ -81,7 +81,7 @@ class Migration(migrations.Migration):
                     ('label', models.FloatField(null=True)),
                     ('judge', models.FloatField(null=True)),
                     ('guess', models.FloatField()),
-                    ('stratum', models.CharField(choices=[('labelled', 'has a label'), ('certain', 'drawn with certainty'), ('drawn', 'drawn with a probability below 1')], max_length=10)),
+                    ('stratum', models.CharField(choices=[('labelled', 'labelled'), ('certain', 'sampled with certainty'), ('drawn', 'sampled with a probability below 1')], max_length=10)),
                     ('probability', models.FloatField()),
                     ('sampled', models.BooleanField()),
                 ],
@@ -112,7 +112,7 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='made by')),
+                    ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='created by')),
                     ('repair', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='accepted', to='retrieval_truth.retrievalrepair')),
                     ('question_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.questionset')),
                     ('relevant', models.PositiveIntegerField()),

@@ -125,18 +125,16 @@ def test_verdict_uses_corrected_figures_and_mentions_the_labels_alone() -> None:
     ndcg = metric(run_difference, "ndcg_at_k").corrected
     assert ndcg.low is not None
     sentence = lead_sentence(run_difference, names)
-    assert sentence.startswith("By nDCG, corrected for passages without a label: ")
+    assert sentence.startswith("By nDCG corrected for unlabelled passages: ")
     assert ("cannot tell" in sentence) == (ndcg.low <= 0)
-    assert other_sentence(run_difference, names).startswith(
-        "By the labels alone, where passages without one count as misses: "
-    )
+    assert other_sentence(run_difference, names).startswith("By labels only (unlabelled passages count as misses): ")
     assert ("more passages" in next_sentence(run_difference, names)) == (ndcg.low <= 0)
     lead = Client()
     lead.force_login(make_user(Role.LEAD, a.project))
     page = lead.get(f"{reverse('run-compare')}?runs={a.pk},{b.pk}").content.decode()
-    assert "By nDCG, corrected for passages without a label: " in page
-    assert "passages without a label count as misses" in page
-    assert "Precision, recall and nDCG stand corrected below" in page
+    assert "By nDCG corrected for unlabelled passages: " in page
+    assert "unlabelled passages count as misses" in page
+    assert "Corrected precision, recall and nDCG are shown below" in page
     assert label_repair.name in page
 
 
@@ -147,7 +145,7 @@ def test_passages_outside_the_pool_withhold_the_corrected_difference() -> None:
     assert {metric(run_difference, name).corrected.withheld for name in ("precision_at_k", "ndcg_at_k")} == {
         "outside_pool"
     }
-    assert "not in the pool of the repair" in lead_sentence(run_difference, {"run": "C", "baseline": "A"})
+    assert "not in the repair" in lead_sentence(run_difference, {"run": "C", "baseline": "A"})
     check = check_of(c, GateRequest(fail_under=0.1, gate_on="recall_at_k"))
     assert (check.verdict, check.reason, check.value) == (GateVerdict.UNDECIDED, "outside_pool", None)
 
@@ -192,7 +190,7 @@ def test_gate_on_a_retrieval_metric_decides_on_the_corrected_figure() -> None:
     assert (drop.verdict, drop.labels_alone is not None) == (GateVerdict.PASSED, True)
     gate = run_gate(b, GateRequest(fail_under=0.3, gate_on="precision_at_k"))
     assert gate is not None
-    assert "By the labels alone, where relevant passages without one count as misses: " in gate_reasons(gate)[0]
+    assert "By labels only (unlabelled relevant passages count as misses): " in gate_reasons(gate)[0]
     assert json.loads(json.dumps(gate.to_dict()))["checks"][0]["labels_alone"] == pytest.approx(check.labels_alone)
 
 

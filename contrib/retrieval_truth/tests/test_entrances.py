@@ -50,7 +50,7 @@ def test_lead_creates_a_repair_in_the_browser() -> None:
     assert response.url == reverse("truth", args=[label_repair.pk])
     assert (label_repair.k, label_repair.size, label_repair.passages.filter(sampled=True).count()) == (5, 25, 25)
     repeated = client.post(address, form_data)
-    assert "There is a repair named" in repeated.content.decode()
+    assert "A repair named" in repeated.content.decode()
 
 
 def test_reviewer_sees_question_and_passage_only() -> None:
@@ -86,7 +86,7 @@ def test_grade_is_stored_and_the_next_passage_is_shown() -> None:
     assert "1 of 2 rated" in page
     assert f"?passage={card.passage.pk}" in page
     rate_all(label_repair, expert)
-    assert "No passage is left" in client.get(reverse("truth-rate", args=[label_repair.pk])).content.decode()
+    assert "No passages left" in client.get(reverse("truth-rate", args=[label_repair.pk])).content.decode()
     browser(lead_of(label_repair)).post(reverse("truth-close", args=[label_repair.pk]))
     assert client.post(save, form | {"value": "not"}).status_code == 409
     assert PassageRating.objects.count() == 2
@@ -141,12 +141,12 @@ def test_repair_page_shows_one_sentence_before_the_figures() -> None:
     address = reverse("truth", args=[label_repair.pk])
     page = client.get(address).content.decode()
     assert "Rated so far: 0 of 60" in page
-    assert "left out: 10 questions have unrated passages above the first relevant one" in page
+    assert "not shown: 10 questions have unrated passages above the first relevant one" in page
     rate_all(label_repair, members(label_repair)[0])
     page = client.get(address).content.decode()
-    assert "Rated 60 of 60 drawn, out of 70 passages without a label in a pool of 80." in page
+    assert "Rated 60 of 60 sampled passages (70 unlabelled in a pool of 80)." in page
     assert "By nDCG" in page
-    assert "recall is relative to the pool" in page
+    assert "relative to the pool" in page
     assert "Hit@5" in page
     with translation.override("ko"):
         client.cookies["django_language"] = "ko"
@@ -158,14 +158,14 @@ def test_accepted_labels_show_the_number_of_unrated_passages() -> None:
     label_repair = repair(size=60)
     client, accept = browser(lead_of(label_repair)), reverse("truth-accept", args=[label_repair.pk])
     refusal = client.post(accept)
-    assert "Nobody has found" in str(next(iter(get_messages(refusal.wsgi_request))))
+    assert "No new relevant passages" in str(next(iter(get_messages(refusal.wsgi_request))))
     rate_all(label_repair, members(label_repair)[0])
     response = client.post(accept)
     page = client.get(response.url).content.decode()
-    assert "10 passages of the pool are unrated" in page
+    assert "10 pooled passages are unrated" in page
     assert reverse("truth", args=[label_repair.pk]) in page
     viewed = browser(make_user(Role.VIEWER, label_repair.project)).get(response.url).content.decode()
-    assert "10 passages of the pool are unrated" in viewed
+    assert "10 pooled passages are unrated" in viewed
     assert reverse("truth", args=[label_repair.pk]) not in viewed  # a viewer cannot open it
     assert "took over" in client.get(reverse("truth", args=[label_repair.pk])).content.decode()
 
@@ -198,12 +198,11 @@ def test_home_page_lists_waiting_passages() -> None:
     label_repair = repair(size=3)
     (expert,) = members(label_repair)
     assert (
-        "3 retrieved passages wait to be rated"
-        in " ".join(browser(expert).get(reverse("home")).content.decode().split())
-        or "retrieved passages wait to be rated" in browser(expert).get(reverse("home")).content.decode()
+        "3 retrieved passages to rate" in " ".join(browser(expert).get(reverse("home")).content.decode().split())
+        or "retrieved passages to rate" in browser(expert).get(reverse("home")).content.decode()
     )
     rate_all(label_repair, expert)
-    assert "wait to be rated" not in browser(expert).get(reverse("home")).content.decode()
+    assert "passages to rate" not in browser(expert).get(reverse("home")).content.decode()
 
 
 @pytest.mark.slow

@@ -263,9 +263,9 @@ def test_later_ratings_create_another_version_when_accepted() -> None:
     first = accept_labels(label_repair, by=reviewer).question_set
     page, lead = reverse("truth", args=[label_repair.pk]), Client()
     lead.force_login(make_user(Role.LEAD, label_repair.project))
-    assert "were given since" not in lead.get(page).content.decode()
+    assert "were added since" not in lead.get(page).content.decode()
     rate_all(label_repair, reviewer)
-    assert "30 ratings were given since" in lead.get(page).content.decode()
+    assert "30 ratings were added since" in lead.get(page).content.decode()
     lead.post(reverse("truth-accept", args=[label_repair.pk]))
     second = QuestionSet.objects.get(name=first.name, version=3)
     assert second.predecessor == first
@@ -277,10 +277,7 @@ def test_later_ratings_create_another_version_when_accepted() -> None:
     before = corrected_retrieval(run_over(first, "A before", RANKINGS[0]))
     assert before is not None
     assert (before.unrated, before.older, before.figures[0].value) == (0, False, pytest.approx(0.4))
-    assert (
-        unrated_in_words(before)
-        == "The pool of “first” is rated as a whole, but this version has the labels of before."
-    )
+    assert unrated_in_words(before) == "The pool of “first” is fully rated, but this version has the earlier labels."
     import_question_set(
         label_repair.project, first.name, question_file({"question": "Another?", "category": "c"}), by=reviewer
     )
@@ -419,5 +416,5 @@ def test_commands_create_and_print_a_repair(capsys: pytest.CaptureFixture[str]) 
     assert json.loads(output.getvalue())["drawn"] == 30
     with pytest.raises(CommandError, match="there is no repair 0"):
         call_command("retrieval_truth", "0")
-    with pytest.raises(CommandError, match="two to 8"):
+    with pytest.raises(CommandError, match="2 to 8"):
         call_command("repair_truth", str(a.pk), name="alone")

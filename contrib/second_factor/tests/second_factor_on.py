@@ -106,7 +106,7 @@ def test_setup_requires_password_and_code_and_shows_recovery_codes_once() -> Non
     assert browser.session.session_key != initial_key
     assert is_logged_in(browser)
     later_page = browser.get(FACTOR_PATH).content.decode()
-    assert "10 recovery codes are left" in later_page
+    assert "10 recovery codes left" in later_page
     assert not [
         text for text in (*codes, secret[1], *(value.replace(" ", "") for value in codes)) if text in later_page
     ]
@@ -148,7 +148,7 @@ def test_redirect_stays_on_the_site(target: str, settings: Any) -> None:
     assert browser.post(CODE_PATH, {"code": code(secret_of(user))}).headers["Location"] == "/"
     settings.CONCORD_SECOND_FACTOR = "all"
     page = set_up(browser_after_password(make_user()), next=target).content.decode()
-    assert 'href="/account/">I have kept them' in compact(page)
+    assert 'href="/account/">I have saved them' in compact(page)
 
 
 def test_code_counts_once_and_earlier_codes_not_at_all() -> None:
@@ -176,7 +176,7 @@ def test_recovery_code_is_valid_once_and_the_remaining_number_is_shown() -> None
     user, codes = person_with_factor()
     first = browser_after_password(user)
     response = first.post(CODE_PATH, {"code": codes[3]}, follow=True)
-    assert "9 recovery codes are left" in response.content.decode()
+    assert "9 recovery codes left" in response.content.decode()
     assert ("second_factor.recovery_code_used", {"left": 9}) in events(user)
     second = browser_after_password(user)
     assert second.post(CODE_PATH, {"code": codes[3]}).status_code == 200

@@ -54,7 +54,7 @@ def test_file_is_previewed_and_becomes_the_rows_it_was_written_from(client: Clie
     page = client.get(response.headers["Location"]).content.decode()
     assert not AnswerSet.objects.exists()
     assert not QuestionSet.objects.exists()
-    assert "3 traces tell what was asked" in page
+    assert "3 traces contain a question" in page
     assert "How long may a leave be?" in page
     assert "timed out" in page
     confirm = response.headers["Location"] + "confirm/"
@@ -87,8 +87,8 @@ def test_rules_rate_and_masks_are_stored_with_the_upload(client: Client) -> None
     for secret in ("kim@", "1234-5678", "1234567", "0042", "sk-abc"):
         assert secret not in bytes(batch.content).decode()
     page = client.get(address).content.decode()
-    assert "3 traces tell what was asked" in page
-    assert "2 of them are taken." in page
+    assert "3 traces contain a question" in page
+    assert "2 of them will be imported." in page
     assert "Masked in 5 place(s)" in page
     client.post(address + "confirm/")
     masked = "Did [masked] ([masked], [masked], [masked]) use [masked]?"
@@ -105,16 +105,16 @@ def test_received_traces_are_previewed_and_imported_once(client: Client, project
     fields = {"system": "my-rag", "rate": "1", "project": project.pk, "personal": "email"}
     address = reverse("traces-new")
     early_response = client.post(address, fields)
-    assert (early_response.status_code, "There is no trace of" in early_response.content.decode()) == (400, True)
+    assert (early_response.status_code, "There are no traces of" in early_response.content.decode()) == (400, True)
     ImportBatch.objects.update(created_at=timezone.now() - timedelta(minutes=5))
     first, second = (client.post(address, fields).headers["Location"] for _ in range(2))
-    assert "2 of them are taken." in client.get(first).content.decode()
+    assert "2 of them will be imported." in client.get(first).content.decode()
     store_received(project, request(question_span(3)), None)  # after the preview: it goes on waiting
     client.post(first + "confirm/")
     assert AnswerSet.objects.get().answers.count() == 2
     assert [row["traces"] for row in pending_traces(project)] == [1]
     response = client.post(second + "confirm/", follow=True)  # of what was imported meanwhile
-    assert "There is no trace of" in response.content.decode()
+    assert "There are no traces of" in response.content.decode()
     assert AnswerSet.objects.count() == 1
 
 
@@ -122,10 +122,10 @@ def test_received_traces_are_previewed_and_imported_once(client: Client, project
 def test_invalid_input_is_reported_with_its_reason(client: Client) -> None:
     file = request(question_span(1))
     for changes, text in (
-        ({"rules": "a b"}, "is no JMESPath expression"),
+        ({"rules": "a b"}, "a valid JMESPath expression"),
         ({"rate": "2"}, "less than or equal to 1"),
-        ({"rate": "0"}, "There is no trace of “my-rag” to import"),
-        ({"content": b'[{"question": "?", "answer": "!"}]'}, "The file holds no OpenTelemetry traces"),
+        ({"rate": "0"}, "There are no traces of “my-rag” to import"),
+        ({"content": b'[{"question": "?", "answer": "!"}]'}, "The file contains no OpenTelemetry traces"),
         ({"content": b"{"}, "was refused"),
         ({"content": rb'{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "\ud800"}]}]}]}'}, "was refused"),
     ):

@@ -86,9 +86,9 @@ class Command(SiteCommand):
             self.stderr.write(
                 "\n".join(
                     (
-                        _("This run holds the answers and what rules say of them; no judge has been asked."),
-                        _("See it: %(command)s") % {"command": f"{PROGRAM} results {run.pk}"},
-                        _("Have them judged: %(command)s")
+                        _("This run contains the answers and rule-based scores. No judge has scored them yet."),
+                        _("View results: %(command)s") % {"command": f"{PROGRAM} results {run.pk}"},
+                        _("Score with a judge: %(command)s")
                         % {"command": f"{PROGRAM} evaluate --questions {questions} --system {system}"},
                     )
                 )

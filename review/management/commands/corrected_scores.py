@@ -55,8 +55,8 @@ def _sheets(correction: CorrectionSheet) -> Iterator[Sheet]:
 
 def _sheet(title: str, estimates: Mapping[str, ScoreEstimates]) -> Sheet:
     header = (
-        *(_("figure"), _("estimate"), _("value"), _("95% interval"), _("about")),
-        *("n", _("labels"), _("worth labels"), "lambda", _("method or what is missing")),
+        *(_("figure"), _("estimate"), _("value"), _("95% CI"), _("applies to")),
+        *("n", _("labels"), _("effective labels"), "lambda", _("method or missing data")),
     )
     rows = [
         _row(name, _estimate(kind, figure), figure)

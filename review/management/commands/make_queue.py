@@ -123,18 +123,18 @@ def _effort_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"queue {facts['queue']}"
     yield _("%(items)d of %(frame)d answers from %(strata)d strata") % facts
     time = numbers.format_duration(facts["minutes_each"] * 60)
-    yield _("%(each)d ratings for each reviewer, about %(time)s") % {"each": facts["per_reviewer"], "time": time}
+    yield _("%(each)d ratings per reviewer, about %(time)s") % {"each": facts["per_reviewer"], "time": time}
     if facts["criteria_each"]:
-        yield _("%(criteria_each)d of %(criteria)d criteria for each answer, in turn") % facts
+        yield _("%(criteria_each)d of %(criteria)d criteria per answer, in rotation") % facts
     for name, count in facts["exposed"].items():
-        text = _("%(name)s has seen the judge's values of %(count)d of these answers: these ratings will not be blind")
+        text = _("%(name)s has seen judge scores for %(count)d of these answers, so those ratings won't be blind")
         yield text % {"name": name, "count": count}
 
 
 def _outcome_lines(facts: Mapping[str, Any], figures: Mapping[int, Figure]) -> Iterator[str]:
     for pk, figure in figures.items():
         if figure.withheld:
-            text = _("run %(run)d: no corrected overall score from these. %(why)s")
+            text = _("run %(run)d: no corrected overall score from this sample. %(why)s")
             yield text % {"run": pk, "why": why_withheld(figure)}
         elif parts := figure.partly_corrected:
             text = _("run %(run)d: partly corrected, because nobody rates %(parts)s")
@@ -144,16 +144,16 @@ def _outcome_lines(facts: Mapping[str, Any], figures: Mapping[int, Figure]) -> I
     if facts["expected_half_width"] == 0:
         yield _("every answer would be rated: the corrected score is exact for this run")
     elif facts["expected_half_width"] is not None:
-        yield _("expected interval of the corrected score: %(expected_half_width).3f either way") % facts
+        yield _("expected margin of the corrected score: ±%(expected_half_width).3f") % facts
 
 
 def _goal_line(goal: PrecisionGoal) -> str:
     # Without sampling nothing is estimated.
-    text = _("  %(items)d answers, %(time)s each: exact for this run")
+    text = _("  %(items)d answers, %(time)s per reviewer: exact for this run")
     if goal.half_width and goal.difference is None:
-        text = _("  %(items)d answers, %(time)s each: %(width).3f either way")
+        text = _("  %(items)d answers, %(time)s per reviewer: ±%(width).3f")
     elif goal.half_width:
-        text = _("  %(items)d answers, %(time)s each: %(width).3f either way, finds a difference of %(difference).3f")
+        text = _("  %(items)d answers, %(time)s per reviewer: ±%(width).3f, detects a difference of %(difference).3f")
     time = numbers.format_duration(goal.minutes_each * 60)
     return text % {"items": goal.items, "time": time, "width": goal.half_width, "difference": goal.difference}
 
@@ -164,7 +164,7 @@ def _required_size(design: SampleDesign, options: dict[str, Any], share: float) 
     :raises CommandError: if it cannot be computed."""
     size = size_for_goal(design, options["width"], options["difference"], share)
     if size is None:
-        text = _("Nothing is left to draw, or the criteria are no part of an overall score. Give a --size.")
+        text = _("No answers are left to sample, or the criteria aren't part of an overall score. Set --size.")
         raise CommandError(text, returncode=2)
     return size
 

@@ -22,7 +22,7 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Send reminders and print their number; exit 1 without a mail server or if a mail failed."""
         if not settings.CONCORD_MAIL:
-            raise CommandError(_("No mail server is set: give its address in EMAIL_URL."))
+            raise CommandError(_("No mail server is configured. Set its address in EMAIL_URL."))
         outcome = remind_all()
         if options["format"] == "json":
             self.stdout.write(json.dumps({"sent": outcome.sent, "failed": outcome.failed}))
@@ -30,4 +30,4 @@ class Command(SiteCommand):
             facts = {"sent": outcome.sent, "failed": outcome.failed}
             self.stdout.write(_("%(sent)d sent, %(failed)d could not be sent") % facts)
         if outcome.failed:
-            raise CommandError(_("Some reminders could not be sent; they are tried again."))
+            raise CommandError(_("Some reminders couldn't be sent. They will be retried."))

@@ -27,8 +27,10 @@ class Command(SiteCommand):
         if options["format"] == "json":
             print_json(self, {"run": options["run"], "differs": differences})
         elif differences:
-            self.stdout.write(_("differs from its scores and ratings: %(kinds)s") % {"kinds": ", ".join(differences)})
+            self.stdout.write(
+                _("cached figures differ from its scores and ratings: %(kinds)s") % {"kinds": ", ".join(differences)}
+            )
         else:
-            self.stdout.write(_("what is kept of the run is what its scores and ratings give"))
+            self.stdout.write(_("cached figures match the run's scores and ratings"))
         if differences:
             sys.exit(1)

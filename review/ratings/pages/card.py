@@ -49,18 +49,18 @@ TITLES = {
     KeyAction.NEXT: _("next criterion"),
     KeyAction.PREVIOUS: _("previous criterion"),
     KeyAction.CANNOT_JUDGE: _("cannot judge"),
-    KeyAction.SKIP: _("skip: somebody else gets the item"),
-    KeyAction.FLAG: _("flag: something is wrong with the item itself"),
+    KeyAction.SKIP: _("skip: pass the item to someone else"),
+    KeyAction.FLAG: _("flag: report a problem with the item"),
     KeyAction.ESCALATE: _("escalate: hand the item to a lead"),
     KeyAction.COMMENT: _("comment"),
     KeyAction.SUGGEST: _("suggest a correct answer"),
     KeyAction.RUBRIC: _("show or hide the rubric"),
     KeyAction.REFERENCE: _("show or hide the expected answer"),
-    KeyAction.RAW: _("answer as raw text"),
+    KeyAction.RAW: _("show the answer as raw text"),
     KeyAction.PASSAGE_BEFORE: _("previous passage"),
     KeyAction.PASSAGE_AFTER: _("next passage"),
-    KeyAction.UNDO: _("undo: take the last item back"),
-    KeyAction.CHANGE: _("change my rating, when the judge is shown"),
+    KeyAction.UNDO: _("undo: return to the last item"),
+    KeyAction.CHANGE: _("change my rating after seeing the judge"),
 }
 
 

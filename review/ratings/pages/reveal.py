@@ -37,13 +37,13 @@ from review.ratings.reveals import JudgeComparison
 
 REASONS = {
     OverrideReason.JUDGE_MISSED_CLAIM: _("Judge missed a claim"),
-    OverrideReason.JUDGE_FACTUAL_ERROR: _("Judge is wrong in fact"),
+    OverrideReason.JUDGE_FACTUAL_ERROR: _("Judge is factually wrong"),
     OverrideReason.JUDGE_TOO_LENIENT: _("Judge too lenient"),
     OverrideReason.JUDGE_TOO_STRICT: _("Judge too strict"),
     OverrideReason.REFERENCE_WRONG: _("Expected answer wrong or outdated"),
     OverrideReason.QUESTION_AMBIGUOUS: _("Question ambiguous"),
     OverrideReason.EVIDENCE_MISSING: _("Evidence missing"),
-    OverrideReason.FORMAT_ONLY: _("Only the form differs"),
+    OverrideReason.FORMAT_ONLY: _("Only the format differs"),
     OverrideReason.MANIPULATION: _("Manipulation suspected"),
     OverrideReason.POLICY: _("Policy"),
 }

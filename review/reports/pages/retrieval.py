@@ -73,6 +73,6 @@ def _metric_curves(name: str, lines: Sequence[tuple[str, DepthCurves]], depths: 
         (title, tuple(numbers.format_number(curves.values[name][k - 1], 3) for k in depths)) for title, curves in lines
     )
     table = PlotTable(
-        gettext("Means over the questions, by k"), gettext("Questions"), tuple(f"k={k}" for k in depths), rows
+        gettext("Means over questions, by k"), gettext("Questions"), tuple(f"k={k}" for k in depths), rows
     )
     return MetricCurves(spec.title, spec.formula, curve_chart([(t, curves.values[name]) for t, curves in lines]), table)

@@ -96,14 +96,14 @@ def _cost(spent: Spending, calls: CallStatus | None, budget: Decimal | None) -> 
     if calls is None or calls.expected is None or calls.expected == spent.known:
         return so_far
     figures = {"so_far": so_far, "expected": numbers.format_money(calls.expected, at_least=spent.at_least)}
-    return gettext("%(so_far)s so far, %(expected)s in the end") % figures
+    return gettext("%(so_far)s so far, %(expected)s expected in total") % figures
 
 
 def _calls(calls: CallStatus) -> str:
     figures = {"pace": _pace(calls.pace), "open": calls.in_flight, "limit": calls.limit}
     if calls.limit is None:
         return gettext("calls: %(pace)s, %(open)d in flight") % figures
-    return gettext("calls: %(pace)s, %(open)d in flight of at most %(limit)d") % figures
+    return gettext("calls: %(pace)s, %(open)d in flight (limit %(limit)d)") % figures
 
 
 def _resting(endpoint: Endpoint | System) -> str:
@@ -112,9 +112,9 @@ def _resting(endpoint: Endpoint | System) -> str:
     params = {name: time_format(timezone.localtime(time), "H:i:s") for name, time in times.items() if time}
     params["name"] = endpoint.name
     if not endpoint.down_since:
-        return gettext("%(name)s asked for a pause until %(until)s") % params
+        return gettext("%(name)s requested a pause until %(until)s") % params
     return gettext(
-        "%(name)s: no good answer since %(since)s. %(why)s The run waits for it; its next call is at %(until)s."
+        "%(name)s: no successful reply since %(since)s. %(why)s The run is waiting and calls again at %(until)s."
     ) % {**params, "why": explain_reason(endpoint.fault)}
 
 
@@ -126,10 +126,10 @@ def _out(out: OpenBatches) -> str:
         "ended": numbers.format_number(out.done + out.failed, 0),
         "failed": numbers.format_number(out.failed, 0),
     }
-    text = gettext("Out in batches since %(since)s: %(ended)s of %(lines)s calls answered.")
+    text = gettext("Sent in batches since %(since)s: %(ended)s of %(lines)s calls answered.")
     if out.failed:
         text = gettext(
-            "Out in batches since %(since)s: %(ended)s of %(lines)s calls answered, %(failed)s of them badly."
+            "Sent in batches since %(since)s: %(ended)s of %(lines)s calls answered, %(failed)s of them failed."
         )
     return text % figures
 
@@ -153,7 +153,7 @@ class RunActions(NamedTuple):
 
 
 EXPORT_PURPOSES = {
-    "html": _("Report to share (HTML)"),
+    "html": _("Shareable report (HTML)"),
     "xlsx": _("Spreadsheet (Excel)"),
     "csv": _("Spreadsheet (CSV)"),
     "md": _("For a pull request (Markdown)"),

@@ -70,7 +70,7 @@ def test_page_states_the_wait_and_hides_whether_the_name_exists() -> None:
     for _ in range(10):
         attempt("nobody", "wrong")
     page = Client().post(reverse("login"), {"username": "Nobody ", "password": "x"}, REMOTE_ADDR="10.0.0.1")
-    assert "Wait 15 minutes" in page.content.decode()
+    assert "Try again in 15 minutes" in page.content.decode()
 
 
 def test_other_addresses_and_names_are_not_blocked() -> None:
@@ -166,7 +166,7 @@ def test_purge_deletes_old_failures_and_the_audit_log_stays_intact(capsys: pytes
     FailedLogin.objects.update(created_at=timezone.now() - timedelta(days=31))
     FailedLogin.objects.create(name="lee", address="recent")
     call_command("purge")
-    assert "1 rows of failed log-ins older than 30 days are deleted" in capsys.readouterr().out
+    assert "1 rows of failed logins older than 30 days are deleted" in capsys.readouterr().out
     assert FailedLogin.objects.get().address == "recent"
     call_command("verify_audit")
 

@@ -92,7 +92,7 @@ def test_project_is_required_with_several_projects(caller: Caller) -> None:
     caller.client.credentials()
     caller.client.force_authenticate(caller.user)
     body = caller.upload("question-sets/", as_json([question(1)])).json()
-    assert body["errors"] == {"project": ["Name the project by its id."]}
+    assert body["errors"] == {"project": ["Give the project's ID."]}
     assert caller.upload("question-sets/", as_json([question(1)]), project=other_project.pk).status_code == 201
     assert QuestionSet.objects.get().project == other_project
 
@@ -111,7 +111,7 @@ def test_problems_have_file_line_field_and_message(caller: Caller) -> None:
                 "field": "id",
                 "params": {"id": "a", "first_line": 2},
                 "more_lines": [],
-                "message": "x.json, line 3, id: The id “a” stands twice; first in line or row 2.",
+                "message": "x.json, line 3, id: The id “a” appears twice, first in line or row 2.",
             }
         ],
         "type": "about:blank",

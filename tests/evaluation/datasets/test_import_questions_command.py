@@ -32,7 +32,7 @@ def call(file: Path, *arguments: str) -> tuple[str, str]:
 def test_command_prints_the_imported_version(file: Path) -> None:
     make_project()
     assert call(file) == ("Imported as capitals v1 with 2 question(s).\n", "")
-    assert call(file)[0] == "Nothing new: capitals v1 has exactly this content and is used.\n"
+    assert call(file)[0] == "No changes: capitals v1 has exactly this content and is used.\n"
 
 
 def test_json_output_describes_the_version(file: Path) -> None:
@@ -68,7 +68,7 @@ def test_metadata_not_adopted_is_reported(file: Path) -> None:
     file.write_bytes(as_json([question(1, source="atlas")]))
     call(file)
     file.write_bytes(as_json([question(1, source="globe")]))
-    assert "Metadata that differs and was not taken over: source." in call(file)[1]
+    assert "Metadata that differs and was not imported: source." in call(file)[1]
 
 
 def test_problems_are_printed_one_per_line_on_stderr(file: Path) -> None:
@@ -80,7 +80,7 @@ def test_problems_are_printed_one_per_line_on_stderr(file: Path) -> None:
     first, second = err.getvalue().splitlines()
     assert error.value.returncode == 1
     assert first.startswith("capitals.json:2 question The field is missing or empty.")
-    assert second.startswith("capitals.json:3 hops “x” is no whole number.")
+    assert second.startswith("capitals.json:3 hops “x” isn't a whole number.")
     assert not QuestionSet.objects.exists()
 
 
@@ -131,6 +131,6 @@ def test_relevance_judgements_are_added_to_the_questions(tmp_path: Path) -> None
     topics, qrels = tmp_path / "topics.tsv", tmp_path / "test.qrels"
     topics.write_text("1\tWhat?\n2\tWho?\n", encoding="utf-8")
     qrels.write_text("1 0 d1 1\n1 0 d2 0\n", encoding="utf-8")
-    assert "1 question(s) have passages" in call(topics, "--qrels", str(qrels))[1]
+    assert "passages to find for 1 question(s)" in call(topics, "--qrels", str(qrels))[1]
     specs = QuestionSet.objects.get().questions.order_by("position").values_list("spec", flat=True)
     assert [spec["ground_truth_chunk_ids"] for spec in specs] == [["d1"], []]

@@ -47,7 +47,7 @@ def test_changed_content_becomes_the_next_version_with_its_predecessor() -> None
     second = imported.question_set
     assert (second.version, second.predecessor) == (2, first)
     assert first.questions.count() == 1
-    assert explain(imported.note) == "Imported as capitals v2 with 2 question(s); it follows capitals v1."
+    assert explain(imported.note) == "Imported as capitals v2 with 2 question(s). Previous version: capitals v1."
 
 
 def test_equal_content_creates_nothing() -> None:

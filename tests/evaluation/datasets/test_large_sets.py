@@ -84,7 +84,12 @@ def test_large_file_is_previewed_and_imported_by_workers(project: Project, lead:
     assert (batch.state, batch.rows, batch.name) == ("parsed", COUNT, "capitals")
     assert not Question.objects.exists()
     page = client.get(address).content.decode()
-    for text in ("25 questions", "This is a new question set.", "What is the capital of country 1?", "Drop the file"):
+    for text in (
+        "25 questions",
+        "This is a new question set.",
+        "What is the capital of country 1?",
+        "Discard the file",
+    ):
         assert text in page
     assert client.post(reverse("question-set-confirm", args=[batch.uuid])).url == address  # type: ignore[attr-defined]
     batch.refresh_from_db()
@@ -146,7 +151,7 @@ def test_refused_file_lists_its_problems_and_leaves_nothing(project: Project, le
     batch = store(project, lead, as_lines([*rows(), {"id": "x"}, question(1)]), confirmed=confirmed)
     assert batch.state == "refused"
     page = client_of(lead).get(reverse("question-set-preview", args=[batch.uuid])).content.decode()
-    assert "c.jsonl was refused; nothing was imported" in page
+    assert "c.jsonl was not imported" in page
     upload = evaluator(project).get(f"uploads/{batch.pk}/").json()
     assert [(problem["code"], problem["line"]) for problem in upload["problems"]] == [
         ("missing_among", 26),
@@ -177,12 +182,12 @@ def test_waiting_file_shows_progress_and_can_be_cancelled(project: Project, lead
     client, address = client_of(lead), reverse("question-set-preview", args=[batch.uuid])
     assert "The file is being read and checked." in client.get(address).content.decode()
     ImportBatch.objects.update(state="importing", rows=COUNT)
-    assert "Nobody sees them before the last one is there." in client.get(address).content.decode()
+    assert "They become visible once all are stored." in client.get(address).content.decode()
     client.post(reverse("question-set-cancel", args=[batch.uuid]))
     work_on_job(process_upload, batch.pk)
     batch.refresh_from_db()
     assert batch.state == "cancelled"
-    assert "Nothing of it counts." in client.get(address).content.decode()
+    assert "Nothing was imported." in client.get(address).content.decode()
     assert not ImportChunk.objects.exists()
 
 

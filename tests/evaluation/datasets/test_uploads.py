@@ -88,7 +88,7 @@ def test_second_confirmation_returns_the_same_version() -> None:
     second = confirm_upload(same_batch, None)
     assert first.created
     assert (second.created, second.question_set) == (False, first.question_set)
-    assert "confirmed before" in explain(second.note)
+    assert "already confirmed" in explain(second.note)
     assert (batch.state, batch.result_id) == (ImportBatch.State.CONFIRMED, first.question_set.pk)
     assert QuestionSet.objects.count() == 1
 

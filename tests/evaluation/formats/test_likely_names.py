@@ -53,7 +53,7 @@ def test_equal_problems_of_a_column_are_merged_with_a_count() -> None:
     rows = [["id", "question", "expected_answer"], *([f"q{n}", f"a{n}?", 0.5] for n in range(60))]
     (problem,) = expect_problems(read_questions, xlsx(*rows), "a.xlsx")
     assert (problem.code, problem.line, len(problem.more_lines)) == ("format_as_text", 2, 59)
-    assert explain(problem).endswith("The same in 59 other rows: 3, 4, 5, 6, 7, ….")
+    assert explain(problem).endswith("Also in 59 other rows: 3, 4, 5, 6, 7, ….")
 
 
 def test_problems_with_separate_fixes_are_not_merged() -> None:

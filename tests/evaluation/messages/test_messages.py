@@ -67,16 +67,17 @@ def test_sizes_and_kinds_are_formatted() -> None:
 
 def test_reasons_are_explained_with_their_details() -> None:
     assert explain_reason("scale: 7") == "The value is not on the metric's scale. (7)"
-    assert explain_reason("upstream: timeout") == (
-        "A step this one needs has failed. (The call took longer than allowed.)"
-    )
+    assert explain_reason("upstream: timeout") == ("A required step failed. (The call took longer than allowed.)")
     assert explain_reason("a judge's own words: fine") == "a judge's own words: fine"
     assert {*KNOWN_FAILURES, "reported", "cannot_judge"} <= set(reasons.REASON_MESSAGES)
 
 
 def test_refusals_are_explained_and_unknown_codes_are_shown() -> None:
     assert "a=5..1" in explain_refusal(DomainError("bad_definition", definition="a=5..1"))
-    assert explain_refusal(DomainError("unknown_keys", keys=["1", "2"])) == "These answers are not in the frame: 1, 2."
+    assert (
+        explain_refusal(DomainError("unknown_keys", keys=["1", "2"]))
+        == "These answers aren't in the sampling frame: 1, 2."
+    )
     assert explain_refusal(DomainError("brand_new", size=3)) == "Problem “brand_new” (size = 3)."
 
 

@@ -155,8 +155,8 @@ def test_unknown_id_is_reported_with_similar_ids() -> None:
     with pytest.raises(InvalidFile) as error:
         import_rows(question_set, [{"question_id": "Novel-73586dd", "answer": "x"}])
     assert explain(error.value.problems[0]) == (
-        "a.jsonl, line 1, question_id: The question set has no question with the id “Novel-73586dd”. "
-        "Near: Novel-73586ddc."
+        "a.jsonl, line 1, question_id: The question set has no question with the ID “Novel-73586dd”. "
+        "Similar: Novel-73586ddc."
     )
 
 

@@ -119,7 +119,7 @@ def test_raised_budget_requires_prices(judge: JudgeServer, priced: None, setting
 
 def test_resume_run_command_takes_a_budget(judge: JudgeServer, priced: None, capsys: Any) -> None:
     run = start_and_drain(remote_run(judge, 4, budget=Decimal(0)))
-    with pytest.raises(CommandError, match="amount of US dollars"):
+    with pytest.raises(CommandError, match="US dollar amount"):
         call_command("resume_run", str(run.pk), "--budget", "a lot")
     call_command("resume_run", str(run.pk), "--budget", "1.5")
     run.refresh_from_db()

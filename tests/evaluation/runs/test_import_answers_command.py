@@ -39,7 +39,7 @@ def test_command_prints_the_completed_run(answers: Path) -> None:
     out, err = import_file(answers, "--k", "3")
     run = Run.objects.get()
     assert out == f"run {run.pk}\n"
-    assert "no judge has been asked" in err
+    assert "No judge has scored them yet" in err
     assert f"manage.py results {run.pk}" in err
     assert "manage.py evaluate --questions capitals@1 --system vector" in err
     assert (run.state, run.answer_set.k) == (Run.State.COMPLETED, 3)
@@ -60,7 +60,7 @@ def test_problems_are_printed_to_standard_error_and_nothing_is_imported(answers:
     with pytest.raises(CommandError) as error:
         call_command("import_answers", str(answers), "--questions", "capitals", "--system", "s", stderr=err)
     assert error.value.returncode == 1
-    assert err.getvalue().strip() == ("answers.jsonl:2 question_id The question set has no question with the id “zzz”.")
+    assert err.getvalue().strip() == ("answers.jsonl:2 question_id The question set has no question with the ID “zzz”.")
     assert not AnswerSet.objects.exists()
 
 
@@ -92,7 +92,7 @@ def test_passages_without_any_match_are_refused_unless_accepted(tmp_path: Path) 
     assert error.value.returncode == 1
     assert "The file has: Guide 1. The questions have: guide-1, guide-2." in err.getvalue()
     assert not AnswerSet.objects.exists()
-    assert "Not one of the passages" in import_file(file, "--accept-unknown-passages")[1]
+    assert "None of the passages" in import_file(file, "--accept-unknown-passages")[1]
     assert AnswerSet.objects.get().answers.get().retrieved_ids == ["Guide 1"]
 
 

@@ -96,7 +96,7 @@ def test_a_large_file_is_checked_previewed_and_stored_by_workers(question_set: Q
     assert (batch.state, batch.rows, batch.work.summary["passages"]) == ("parsed", COUNT, COUNT)
     assert not Answer.objects.exists()
     preview = client.get(response.url).content.decode()  # type: ignore[attr-defined]
-    assert "25 answers were understood." in preview
+    assert "25 answers were read." in preview
     assert "It is city 1." in preview
     client.post(reverse("answers-confirm", args=[batch.uuid]))
     batch.refresh_from_db()
@@ -133,7 +133,7 @@ def test_invalid_file_is_refused_with_lines_and_leaves_nothing(question_set: Que
     )
     assert batch.state == "refused"
     page = login_client(lead).get(reverse("answers-preview", args=[batch.uuid])).content.decode()
-    assert "a.jsonl was refused; nothing was imported" in page
+    assert "a.jsonl was not imported" in page
     assert "27" in page
     assert not ImportChunk.objects.exists()
     assert not AnswerSet.all_objects.exists()
@@ -149,7 +149,7 @@ def test_waiting_file_shows_progress_and_can_be_cancelled(question_set: Question
     batch.refresh_from_db()
     assert batch.state == "cancelled"
     assert not ImportChunk.objects.exists()
-    assert "Nothing of it counts." in client.get(address).content.decode()
+    assert "Nothing was imported." in client.get(address).content.decode()
     assert AuditEvent.objects.filter(verb="upload.cancelled").exists()
 
 
@@ -177,7 +177,7 @@ def test_failed_upload_is_reported_and_can_be_cancelled(
     client, address = login_client(lead), reverse("answers-preview", args=[batch.uuid])
     assert "It failed several times." in client.get(address).content.decode()
     client.post(reverse("answers-cancel", args=[batch.uuid]))
-    assert "Nothing of it counts." in client.get(address).content.decode()
+    assert "Nothing was imported." in client.get(address).content.decode()
 
 
 def test_answers_stored_before_cancellation_never_count(

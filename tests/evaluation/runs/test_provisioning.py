@@ -112,7 +112,7 @@ def test_token_value_is_read_from_a_variable(monkeypatch: pytest.MonkeyPatch) ->
     assert ApiToken.objects.get().sha256 == hashlib.sha256(b"x" * 40).hexdigest()
     assert apply_changes(site) == []
     duplicate = site | {"tokens": [{"name": "other", "user": "kim", "value_env": "TEAM_TOKEN"}]}
-    assert "another token" in provision_errors(duplicate)["tokens.0"]
+    assert "is already in use" in provision_errors(duplicate)["tokens.0"]
 
 
 def test_expired_token_is_recreated() -> None:

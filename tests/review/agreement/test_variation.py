@@ -149,12 +149,12 @@ def test_command_rest_and_page_show_the_variance(run: Run) -> None:
     client = Client()
     client.force_login(viewer)
     page = client.get(reverse("run-agreement", args=[run.pk])).content.decode()
-    assert "Why values vary, and what to spend next" in page
-    assert "Spend next on more questions:" in page
-    assert "not known: have the judge score every answer more than once" in page
+    assert "Sources of uncertainty and best next step" in page
+    assert "Best next step: more questions." in page
+    assert "unknown: have the judge score each answer more than once" in page
     text = StringIO()
     call_command("agreement", str(run.pk), "--resamples", "0", stdout=text)
-    assert "Spend next on more questions:" in text.getvalue()
+    assert "Best next step: more questions." in text.getvalue()
 
 
 def test_constant_values_give_no_spending_advice() -> None:

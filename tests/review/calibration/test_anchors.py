@@ -281,7 +281,7 @@ def test_page_rest_and_card_show_checks(
     params = {"judge": place.judge.pk, "family": "answer_quality", "rubric": proof.test.candidate_id}
     assert "Not known yet" in lead.get(url, params).content.decode()
     check_url = reverse("calibration-check", args=[place.gold.pk])
-    assert "the reference" in lead.get(url, params).content.decode()
+    assert "reference" in lead.get(url, params).content.decode()
     assert lead.post(check_url, params).status_code == 302
     assert "No significant change" in lead.get(url, params).content.decode()
     drifting_judge(place).reduction = 1
@@ -291,7 +291,7 @@ def test_page_rest_and_card_show_checks(
     checks = caller.get(f"calibrations/{proof.test_id}/checks/").json()["results"]
     assert [row["number"] for row in checks] == [0, 1, 2]
     assert checks[2]["shifts"][0]["moved"] is True
-    assert "Yes: it now gives other values" in lead.get(url, params).content.decode()
+    assert "Yes. It now scores the same answers differently" in lead.get(url, params).content.decode()
     out = StringIO()
     call_command("judge_card", "judge", stdout=out)
     assert "check 0 of " in out.getvalue()

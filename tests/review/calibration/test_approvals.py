@@ -145,8 +145,8 @@ def test_page_report_and_commands_show_approval_and_gate_requires_it(place: Cali
     lead = Client()
     lead.force_login(make_user(Role.LEAD, place.run.project))
     page = lead.get(reverse("run", args=[run.pk])).content.decode()
-    assert "Proved by gold #1 on 120 answers." in page
-    assert "No version of this prompt has proved itself" in page
+    assert "Accepted in gold #1 on 120 answers." in page
+    assert "No version of this prompt is approved" in page
     for form in ("json", "md", "html"):
         report = b"".join(lead.get(reverse("run-report", args=[run.pk]), {"format": form}).streaming_content).decode()
         assert ('"licensed"' if form == "json" else "gold #1" if form == "html" else "gold") in report, form
@@ -161,7 +161,7 @@ def test_page_report_and_commands_show_approval_and_gate_requires_it(place: Cali
     gate = run_gate(stale, GateRequest(require_licence=True))
     assert gate is not None
     assert (gate.exit_code, gate.unlicensed) == (100, ("correctness",))
-    assert gate_reasons(gate)[-1] == "No licence that holds: correctness."
+    assert gate_reasons(gate)[-1] == "No valid approval: correctness."
     assert gate.to_dict()["unlicensed"] == ["correctness"]
     assert run_gate(stale, GateRequest()) is None
 

@@ -78,7 +78,7 @@ def test_judge_shift_of_a_new_version_is_separated_from_system_change(place: Cal
     lead = Client()
     lead.force_login(make_user(Role.LEAD, place.run.project))
     page = lead.get(reverse("run-compare"), {"runs": [run_before.pk, run_after.pk]}).content.decode()
-    assert "the judge moved, as 100 anchors tell" in page
+    assert "from judge drift (measured on 100 anchors" in page
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def test_card_shows_agreement_with_experts_and_constant_guess(place: Calibration
     lead = Client()
     lead.force_login(make_user(Role.LEAD, place.run.project))
     page = lead.get(reverse("judge", args=[place.judge.pk])).content.decode()
-    assert "bias with length" in page
+    assert "bias by length" in page
     assert "n = 120" in page
 
 
@@ -86,7 +86,7 @@ def test_page_and_files_are_for_evaluators(place: CalibrationSetup) -> None:
     client = Client()
     client.force_login(make_user(Role.EVALUATOR, place.run.project))
     page = client.get(reverse("judge", args=[place.judge.pk])).content.decode()
-    assert "proved on" in page
+    assert "proven on" in page
     url = reverse("judge-card", args=[place.judge.pk])
     assert client.get(url, {"format": "json"}).json()["judge"] == "judge@1"
     assert client.get(url).content.decode().startswith("# judge@1")

@@ -254,7 +254,7 @@ def test_page_shows_who_opened_the_holdout_and_hides_the_button(fixture: str, re
         client.force_login(person)
         return client.get(url).content.decode()
 
-    button, notice = reverse("calibration-open", args=[place.gold.pk]), "Full figures opened"
+    button, notice = reverse("calibration-open", args=[place.gold.pk]), "Full figures opened by"
     assert button in page(opener)
     assert notice not in page(evaluator)
     open_hold_outs(project, by=opener)

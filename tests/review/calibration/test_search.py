@@ -330,12 +330,12 @@ def test_evaluator_starts_and_resumes_a_search_on_the_page(
     assert (enqueued, search.rounds, search.strategy) == ([search.pk], 1, "map")
     Job.objects.update(state="stopped", problem="judge_away")
     page = evaluator.get(page_url, form).content.decode()
-    assert "stands still" in page
+    assert "paused" in page
     evaluator.post(search_url, form)
     assert (enqueued, Job.objects.get().problem) == ([search.pk] * 2, "")
     calibrate("map")
     page = evaluator.get(page_url, form).content.decode()
-    assert "offered as a candidate" in page
+    assert "proposed as a candidate" in page
 
 
 @pytest.mark.slow

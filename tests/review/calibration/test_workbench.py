@@ -185,7 +185,7 @@ def test_pages_name_metrics_and_strategies_in_the_users_language(place: Calibrat
         assert metric("correctness").title["ko"] in text
         assert "correctness" not in text
     assert "수준과 범주를 고루 담은 예시" in text
-    assert "다시 쓰기 2라운드" in text
+    assert "다시 쓰기 2차" in text
     assert not re.search(r">(diverse|round 2|map)<", text)
 
 
@@ -331,4 +331,4 @@ def test_unproved_version_has_no_anchor_check(place: CalibrationSetup) -> None:
     lead.force_login(make_user(Role.LEAD, place.run.project))
     params = {"judge": place.judge.pk, "family": "answer_quality"}
     lead.post(reverse("calibration-check", args=[place.gold.pk]), params)
-    assert "has not proved itself" in lead.get(reverse("calibration", args=[place.gold.pk])).content.decode()
+    assert "unproven version can only judge" in lead.get(reverse("calibration", args=[place.gold.pk])).content.decode()

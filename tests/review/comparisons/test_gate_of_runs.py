@@ -80,7 +80,9 @@ def test_repeated_gate_shares_its_error_over_the_looks(run: Run) -> None:
     """With ten looks each has 99.5%: t(.9975; 39) = 2.976, the half-width .05 x 2.976 / sqrt(39) = .02383, so that
     .93, which .9338 had passed, lies inside; likewise for a drop, and for corrected scores."""
     text, code = run_command("results", str(run.pk), "--fail-under", "0.93", "--looks", "10")
-    headline = "gate on the judge-only score: undecided, not passed (one of 10 looks that share the 5% of error)"
+    headline = (
+        "gate on the judge-only score: undecided, not passed (one of 10 interim checks that share the 5% error rate)"
+    )
     assert (text.splitlines()[0], code) == (headline, 100)
     gate = run_gate(run, GateRequest(fail_under=0.93, looks=10))
     assert gate is not None
@@ -229,7 +231,7 @@ def test_incomplete_run_fails_the_gate(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(state=Run.State.INCOMPLETE, reason="failed_share: correctness")
     text, code = run_command("results", str(run.pk), "--fail-under", "0.1")
     assert code == 100
-    assert "More than a tenth of a part's results failed, or rest on" in text
+    assert "More than a tenth of a part's results failed, or rely only on" in text
 
 
 def test_json_report_contains_the_gate_or_null(run: Run) -> None:

@@ -74,7 +74,7 @@ def test_alike_runs_are_reported_in_text_and_json(equivalent_pair: tuple[Run, Ru
     baseline, run = equivalent_pair
     with override("en"):
         (alike_sentence, *_) = [sentence for sentence in sentences(comparison.differences[0]) if "alike" in sentence]
-    assert f"Run {run.pk} and Run {baseline.pk} are alike within 0.03 on questions like these" in alike_sentence
+    assert f"Run {run.pk} and Run {baseline.pk} are equivalent within 0.03 on questions like these" in alike_sentence
     assert "the difference lies between -0.016 and +0.016." in alike_sentence
     (row,) = comparison_json(comparison)["differences"]
     assert row["margin"] == 0.03
@@ -90,7 +90,7 @@ def test_run_better_by_less_than_the_margin_is_better_and_alike() -> None:
     assert judge_only_verdict(difference).to_dict() == {"verdict": "better", "alike_within": 0.03}
     with override("en"):
         assert any(
-            "is better by 0.006 to 0.029 on questions like these. The two are alike within 0.03." in sentence
+            "is better by 0.006 to 0.029 on questions like these. The two are equivalent within 0.03." in sentence
             for sentence in sentences(difference)
         )
         assert not any("alike" in sentence for sentence in sentences(with_margin(compare(runs), 0.02).differences[0]))
@@ -122,7 +122,7 @@ def test_gate_reports_when_run_and_baseline_are_alike(equivalent_pair: tuple[Run
     assert wide.to_dict()["checks"][0]["alike_within"] == 0.03
     assert "alike_within" not in narrow.to_dict()["checks"][0]
     with override("en"):
-        assert gate_reasons(wide)[0].endswith("This run and the baseline are alike within 0.03.")
+        assert gate_reasons(wide)[0].endswith("This run and the baseline are equivalent within 0.03.")
         assert "alike" not in gate_reasons(narrow)[0]
 
 
@@ -139,10 +139,10 @@ def test_page_accepts_a_margin_and_reports_invalid_ones(client: Client, equivale
     client.force_login(make_user(Role.VIEWER, equivalent_pair[0].project))
     address = f"/runs/compare/?runs={equivalent_pair[0].pk},{equivalent_pair[1].pk}"
     page = client.get(address + "&margin=0.03").content.decode()
-    assert "are alike within 0.03 on questions like these" in page
+    assert "are equivalent within 0.03 on questions like these" in page
     assert 'value="0.03"' in page
     error_page = client.get(address + "&margin=many").content.decode()
-    assert "alike within" not in error_page
+    assert "equivalent within" not in error_page
     assert 'class="errors"' in error_page
 
 

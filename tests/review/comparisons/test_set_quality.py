@@ -123,7 +123,7 @@ def test_experts_ratings_review_the_expected_answers() -> None:
     assert [(question.id, gap) for question, gap in review.expert_gaps] == [("q2", 1.0)]
     page = browser(Role.VIEWER, run.project).get(reverse("set-quality", args=[run.answer_set.question_set_id]))
     text = " ".join(page.content.decode().split())
-    assert "for 4 questions, and call that of 4 wrong" in text
+    assert "for 4 questions and called 4 of the expected answers wrong" in text
     assert "upheld" in text
 
 
@@ -131,4 +131,4 @@ def test_page_shows_leaks_and_missing_difficulty() -> None:
     questions = _set()
     page = browser(Role.VIEWER, questions.project).get(reverse("set-quality", args=[questions.pk])).content.decode()
     assert "this passage" in page
-    assert "It shows once two systems or more have been asked." in page
+    assert "Available once two or more systems have answered." in page

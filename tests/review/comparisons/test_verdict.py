@@ -78,8 +78,7 @@ def verdict_sentences(difference: RunDifference) -> tuple[str, str]:
 
 def test_uncorrected_better_verdict_does_not_lead(run_pair: tuple[Run, Run]) -> None:
     assert verdict_sentences(compare(run_pair).differences[0]) == (
-        "Not known yet which is better: no expert has rated these answers. About 20 rated answers are needed for a "
-        "corrected score.",
+        "No verdict yet: no expert has rated these answers. About 20 rated answers are needed for a corrected score.",
         "Judge scores only (judge error not included): new is better by 0.006 to 0.029 on questions like these.",
     )
 
@@ -98,7 +97,7 @@ def test_worse_corrected_verdict_leads() -> None:
     # the experts take 1, 2, 3 and 2 levels of 5 off in turn, mean 2 x .05 = .1; squares .5 x 60 over their mean,
     # 30 / (59 x 60), root .0921; t(59) = 2.001: .1842 levels, x .05 = .0092. The judge sees no difference
     lead, other_sentence = verdict_sentences(rated_difference([4] * 60, ([5] * 60, [4, 3, 2, 3] * 15)))
-    assert lead == "By the corrected scores: new is worse by 0.091 to 0.109 on questions like these."
+    assert lead == "By corrected scores: new is worse by 0.091 to 0.109 on questions like these."
     assert other_sentence == "Judge scores only (judge error not included): Every score is the same for both."
 
 
@@ -107,8 +106,8 @@ def test_tie_is_undecided() -> None:
     difference = rated_difference([4] * 60, ([4, 3, 4, 5] * 15, [4, 4, 3, 5] * 15))
     lead, other_sentence = verdict_sentences(difference)
     assert lead == (
-        "By the corrected scores: cannot tell. The difference is between −0.009 and +0.009 on questions like these. "
-        "The observed difference is too small to tell how many questions would decide it."
+        "By corrected scores: can't tell. The difference is between −0.009 and +0.009 on questions "
+        "like these. The observed difference is too small to tell how many questions would settle it."
     )
     assert other_sentence.startswith("Judge scores only")
     with override("en"):
@@ -124,7 +123,7 @@ def test_difference_that_rounds_to_zero_reads_like_exactly_zero(ups: int) -> Non
     first = [3] * 60
     second = [4] * ups + [2] * 10 + [3] * (50 - ups)
     lead, _ = verdict_sentences(rated_difference([4] * 60, (first, second)))
-    assert lead.endswith("The observed difference is too small to tell how many questions would decide it.")
+    assert lead.endswith("The observed difference is too small to tell how many questions would settle it.")
 
 
 def test_undecided_difference_reports_how_many_questions_would_decide_it() -> None:
@@ -155,9 +154,7 @@ def test_partly_corrected_difference_names_no_number_above_two_thousand() -> Non
     # two parts were rated by nobody, so that the interval is .28 wide and more either way
     assert verdict.settling is None
     with override("en"):
-        assert corrected_sentence(difference, NAMES).startswith(
-            "By the corrected scores: cannot tell. The difference is"
-        )
+        assert corrected_sentence(difference, NAMES).startswith("By corrected scores: can't tell. The difference is")
 
 
 def test_without_ratings_it_reports_how_many_a_corrected_score_needs(run_pair: tuple[Run, Run]) -> None:

@@ -154,7 +154,7 @@ def test_page_shows_the_number_of_changes_before_confirmation(run: Run, metric: 
     assert not Override.objects.exists()
     mark = page.content.decode().partition('name="mark" value="')[2].partition('"')[0]
     response = client.post(address, form | {"mark": mark, "confirm": "1"}, follow=True)
-    assert "Your value counts for 3 answers." in response.content.decode()
+    assert "Your value now counts for 3 answers." in response.content.decode()
     assert Override.objects.count() == 3
 
 
@@ -165,7 +165,7 @@ def test_changed_selection_needs_another_confirmation(run: Run, metric: MetricDe
     override(run.answer_set.answers.order_by("pk")[0], metric, value=5, reason="meanwhile", by=lead)
     response = client.post(address, form | {"mark": mark, "confirm": "1"})
     assert response.status_code == 409
-    assert "have changed since you looked" in response.content.decode()
+    assert "have changed in the meantime" in response.content.decode()
     assert Override.objects.count() == 1
 
 

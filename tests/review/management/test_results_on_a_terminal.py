@@ -60,7 +60,7 @@ def test_a_profile_gives_its_own_answer() -> None:
     classes = next(sheet for sheet in sheets.values() if sheet.header[0] == "class")
     assert next(iter(classes.rows)) == ("CORRECT", "2", "50%", "7% – 93%")
     # answers 1, 2 and 4 have an answer, and the fourth abstained; of the negative one nothing abstained
-    assert next(iter(sheets["Answering and abstaining"].rows))[1:] == ("2", "1")
+    assert next(iter(sheets["Answers and abstentions"].rows))[1:] == ("2", "1")
 
 
 @pytest.mark.django_db
@@ -69,7 +69,7 @@ def test_passing_bands_and_diagnosis_are_printed() -> None:
     run = run_over(answers, profile=profile_row(answers.project, "regulation"))
     with translation.override("en"):
         titles = [sheet.title for sheet in results_sheets(make_report(run))]
-    assert "Answers that pass" in titles
+    assert "Passing answers" in titles
 
 
 @pytest.mark.django_db
@@ -94,5 +94,5 @@ def test_missing_key_is_named_with_the_place_to_set_it(monkeypatch: pytest.Monke
     err = StringIO()
     with translation.override("en"), pytest.raises(SystemExit):
         call_command("results", run.pk, stdout=StringIO(), stderr=err)
-    assert "Set CONCORD_KEY_ONE in the environment or the file .env of web and workers." in err.getvalue()
+    assert "Set CONCORD_KEY_ONE in the environment or the .env file of web and workers." in err.getvalue()
     assert f"manage.py resume_run {run.pk}" in err.getvalue()

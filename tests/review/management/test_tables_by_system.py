@@ -80,13 +80,13 @@ def test_page_shows_classes_by_category_and_system(runs: list[Run]) -> None:
     by_category = {category_name(line.category): 0 for line in classes.lines}
     for line in classes.lines:
         by_category[category_name(line.category)] += sum(cell.answers for cell in line.cells)
-    assert by_category == {"": 8, "one fact": 4, "negative question": 2, "gathered facts": 2}
+    assert by_category == {"": 8, "one fact": 4, "negative question": 2, "aggregated facts": 2}
     assert len({line.system for line in classes.lines}) == 2
     assert [plain(row.mean) for _system, row in card.spread[:2]] == ["50.00", "100.00"]
     client = Client()
     client.force_login(make_user(Role.VIEWER, runs[0].project))
     page = client.get(reverse("run-compare"), {"runs": ",".join(str(run.pk) for run in runs)}).content.decode()
-    assert "Spread of the answers" in page
+    assert "Spread of answer" in page
     assert "DONT_KNOW" in page
 
 

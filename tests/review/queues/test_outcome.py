@@ -256,7 +256,7 @@ def test_second_opinions_are_offered_once_every_answer_is_rated() -> None:
     close_queue(earlier_queue, by=None)
     form_data = form_of(run, [first, second])
     page = compact(lead.get(reverse("queue-preview"), form_data).content.decode())
-    assert "Every answer is rated by these criteria" in page
+    assert "All answers are rated on these criteria" in page
     address = f"{reverse('queue-new')}?run={run.pk}&amp;strategy=second_opinion"
     assert f'href="{address}"' in page
     form_page = lead.get(address.replace("&amp;", "&")).content.decode()
@@ -308,5 +308,5 @@ def test_answer_that_the_system_did_not_give_changes_no_promise() -> None:
     assert plan.half_width is not None
     form_data = form_of(run, [make_user(Role.REVIEWER, run.project)], size=29)
     page = compact(lead_of(run).get(reverse("queue-preview"), form_data).content.decode())
-    assert "could not have been drawn" not in page
+    assert "could not have been sampled" not in page
     assert "±" in page

@@ -108,7 +108,7 @@ def test_no_review_is_proposed_without_overall_score_or_before_the_end(run: Run)
         ),
         (
             ReviewPlan(9, 8, 0.0, 0.05, False, True),
-            "Review the 9 answers that are left (about 8 min). The score is then exact for this run.",
+            "Review the remaining 9 answers (about 8 min). The score is then exact for this run.",
         ),
         (ReviewPlan(1, 0.02, None, None, False, True, True), "1 sampled answer is still unrated (about 60 s)."),
         (None, ""),
@@ -154,7 +154,7 @@ def test_run_page_shows_the_next_review(run: Run) -> None:
     client.force_login(make_user(Role.LEAD, run.project))
     text = client.get(reverse("run", args=[run.pk])).content.decode()
     assert "Review 23 answers (about 40 min) for a margin of ±0.05." in text
-    assert "A first guess, as nobody has rated yet: it assumes the judge to be off by a quarter of the scale." in text
+    assert "Rough estimate, as there are no ratings yet. Assumes the judge is off by a quarter of the scale." in text
 
 
 def test_commands_and_rest_return_the_next_review(run: Run) -> None:
@@ -207,7 +207,7 @@ def test_queue_preview_shows_the_expected_interval(run: Run) -> None:
     text = client.get(reverse("queue-preview"), form_data).content.decode()
     # a guess for one part: .8 x .25 x .25 = .05; t(37) x .05 x sqrt(.8 / 40) = .0143; .14 for the two unrated ones
     assert "±0.16" in text
-    assert "How the answers are shared among strata" in text
+    assert "Answers per stratum" in text
 
 
 def test_precision_goals_give_answers_for_a_width_or_difference(run: Run) -> None:
@@ -249,12 +249,12 @@ def test_preview_shows_precision_goals_and_takes_a_guess(run: Run) -> None:
         "guess": "50",
     }
     text = compact(client.get(reverse("queue-preview"), form_data).content.decode())
-    assert "How many answers an interval takes" in text
+    assert "Answers needed for a given margin" in text
     # Nobody would rate faithfulness and completeness, .8 x .35 = .28 of the score: .14 either way more
     assert '±0.18 <span class="chip">asked for</span></th><td class="n"><button class="link" type="button" ' in text
     assert 'data-set="size" value="24"' in text
     page = client.get(reverse("queue-preview"), form_data | {"width": "0"}).content.decode()
-    assert "Interval wanted, either way: Ensure this value is greater than or equal to 0.001." in page
+    assert "Target margin (±): Ensure this value is greater than or equal to 0.001." in page
 
 
 def test_second_queue_draws_from_the_unrated_answers() -> None:
@@ -312,7 +312,7 @@ def test_margin_counts_on_answers_that_wait_in_another_queue(run: Run) -> None:
         "adjudicate_from": 2, "overlap_percent": 100, "repeat_percent": 0, "distribution": "pool", "reveal_percent": 10,
     }  # fmt: skip
     text = client.get(reverse("queue-preview"), form_data).content.decode()
-    assert "Together with 10 answers that wait in open queues." in text
+    assert "Includes 10 answers waiting in open queues." in text
 
 
 def run_make_queue(*arguments: str) -> str:
@@ -329,7 +329,7 @@ def test_command_creates_a_queue_for_all_reviewers_of_the_project(run: Run) -> N
     assert queue.items.count() == 40
     assert queue.seed == 5
     assert set(queue.members.values_list("reviewer", flat=True)) == {reviewer.pk for reviewer in reviewers}
-    assert "expected interval of the corrected score" in text
+    assert "expected margin of the corrected score" in text
 
 
 def test_command_calls_a_full_review_exact() -> None:
@@ -337,7 +337,7 @@ def test_command_calls_a_full_review_exact() -> None:
     make_user(Role.REVIEWER, run.project)
     text = run_make_queue(str(run.pk), "--size", "12", "--dry-run")
     assert "  12 answers, " in text
-    assert "each: exact for this run" in text
+    assert "per reviewer: exact for this run" in text
     assert "a difference of 0.000" not in text
 
 
@@ -362,7 +362,7 @@ def test_command_draws_as_many_answers_as_an_interval_needs(run: Run) -> None:
     assert 0.17 < report["expected_half_width"] <= 0.18
     assert [goal["items"] for goal in report["goals"] if goal["asked"]] == [24]
     text = run_make_queue(*f"{run.pk} --difference 0.05 --guess 0.25 --dry-run".split())
-    assert "finds a difference of 0.050" in text or "finds a difference of 0.049" in text
+    assert "detects a difference of 0.050" in text or "detects a difference of 0.049" in text
 
 
 @pytest.mark.parametrize(
@@ -380,7 +380,7 @@ def test_command_distributes_items_in_turn_with_a_deadline(run: Run) -> None:
     text = run_make_queue(str(run.pk), *options.split(), "--repeat-share", "0.1", "--deadline", "2036-12-01T18:00")
     queue = ReviewQueue.objects.get()
     # a quarter of 40 is rated twice: 50 ratings, 25 each; a tenth of them comes again: 27.5, so 28
-    assert "28 ratings for each reviewer" in text
+    assert "28 ratings per reviewer" in text
     assert [reviewer.reservations.count() for reviewer in reviewers] == [25, 25]
     assert (queue.repeat_gap, queue.repeat_until) == (12, 13)
     assert queue.deadline is not None

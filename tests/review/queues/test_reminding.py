@@ -45,7 +45,7 @@ def test_reviewer_is_reminded_once_for_each_number_of_hours() -> None:
     assert remind_all(timezone.now() + timedelta(hours=49)) == ReminderCounts()
     assert list(Reminder.objects.order_by("pk").values_list("hours", "state")) == [(72, "sent"), (24, "sent")]
     (first, _) = mail.outbox
-    assert "3 answers are left" in first.body
+    assert "3 answers left" in first.body
     assert f"https://concord.example/review/{queue.pk}/" in first.body
     assert queue.name in first.subject
 

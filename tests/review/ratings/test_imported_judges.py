@@ -120,7 +120,7 @@ def test_withheld_figure_explains_how_to_import_a_sample(run: Run, probability: 
     import_rows(run, table_rows(REGRESSION, probability=probability))
     figure = corrected_figure(run)
     assert figure.withheld == "no_probability"
-    assert "import their ratings again and say how" in why_withheld(figure)
+    assert "import their ratings again and state how" in why_withheld(figure)
     assert correction_sheet(load_inputs(run)).estimates["tone"].judge_only.value == pytest.approx(0.6)
 
 

@@ -244,7 +244,7 @@ def test_regulation_pass_rate_is_gated_by_its_exact_interval() -> None:
     assert (str(gate.verdict), gate_line(gate)) == ("undecided", "gate on the pass rate: undecided, not passed")
     # one third of 24 answers reaches from 0.156 to 0.553, of 40 to 0.499: checked with scipy's betaincinv
     assert check.settling is not None
-    assert gate_reasons(gate)[0].endswith("About 40 questions in all would decide it if the value stays.")
+    assert gate_reasons(gate)[0].endswith("About 40 questions in total would settle it if the value stays the same.")
     lenient_gate, strict_gate = (
         run_gate(run, GateRequest(fail_under=limit, gate_on="pass_rate")) for limit in (0.005, 0.95)
     )

@@ -98,7 +98,7 @@ def test_equal_answers_are_reviewed_but_not_corrected(earlier_run: Run) -> None:
     assert (line.corrected.withheld, report.overall.corrected.withheld) == (Withheld.CARRIED, Withheld.CARRIED)
     assert report.agreement["experts"] == {}  # the judge of a release is not compared with what was said of another
     assert not load_inputs(release(earlier_run)).correction.rated_blind
-    assert f"only equal ones of earlier runs (#{earlier_run.pk})" in verdict_of(report).judge
+    assert f"only identical ones in earlier runs (#{earlier_run.pk})" in verdict_of(report).judge
 
 
 def test_report_names_the_source_and_age_of_carried_ratings(earlier_run: Run) -> None:
@@ -110,7 +110,7 @@ def test_report_names_the_source_and_age_of_carried_ratings(earlier_run: Run) ->
         "rag v1",
     )
     assert (carried.answers, carried.oldest, carried.newest) == (39, RATED_AT, RATED_AT)
-    assert f"39 answers as in run #{earlier_run.pk} (rag v1), rated since" in carried_in_words(
+    assert f"39 answers, same as in run #{earlier_run.pk} (rag v1), rated since" in carried_in_words(
         overall_scores(load_inputs(run))
     )
 
@@ -140,8 +140,8 @@ def test_html_and_markdown_reports_show_carried_ratings(earlier_run: Run, form: 
     run = release(earlier_run)
     viewer = Caller(make_user(Role.VIEWER, run.project))
     text = viewer.get(f"runs/{run.pk}/report/?format={form}").getvalue().decode().replace("\\", "")
-    assert f"39 answers as in run #{earlier_run.pk}" in text
-    assert form == "md" or "Experts rated equal answers of earlier answer sets alone" in text
+    assert f"39 answers, same as in run #{earlier_run.pk}" in text
+    assert form == "md" or "Experts rated only identical answers in earlier answer sets" in text
 
 
 def test_commands_and_run_page_show_carried_ratings(earlier_run: Run, client: Client) -> None:
@@ -149,13 +149,13 @@ def test_commands_and_run_page_show_carried_ratings(earlier_run: Run, client: Cl
     for command in ("results", "corrected_scores"):
         output = StringIO()
         call_command(command, str(run.pk), stdout=output)
-        assert "Experts rated equal answers of earlier answer sets alone" in output.getvalue()
+        assert "Experts rated only identical answers in earlier answer sets" in output.getvalue()
     output = StringIO()
     call_command("results", str(run.pk), stdout=output)
-    assert f"39 answers as in run #{earlier_run.pk}" in output.getvalue()
+    assert f"39 answers, same as in run #{earlier_run.pk}" in output.getvalue()
     client.force_login(make_user(Role.VIEWER, run.project))
     page = client.get(reverse("run", args=[run.pk])).content.decode()
-    assert f"39 answers as in run #{earlier_run.pk}" in page
+    assert f"39 answers, same as in run #{earlier_run.pk}" in page
     assert "39 of 40 answers reviewed by experts" in page
 
 
@@ -170,7 +170,7 @@ def test_equal_answer_labels_a_sampled_answer_as_if_rated_here(earlier_run: Run)
     )
     assert (carried_figure.extra["labels"], carried_figure.extra["carried"]) == (20, 20)
     assert "carried" not in rated_figure.extra
-    assert "20 of its ratings were given to equal answers of an earlier answer set." in notes(carried_figure)
+    assert "Includes 20 ratings of identical answers in an earlier answer set." in notes(carried_figure)
 
 
 def test_carried_labels_wait_for_all_new_answers_of_the_stratum(earlier_run: Run) -> None:
@@ -230,10 +230,10 @@ def test_partly_corrected_score_names_parts_rated_on_equal_answers(earlier_run: 
         imported_rating(answer, metric("faithfulness"), "anna", 3, sampling="all")
     figure = overall_scores(load_inputs(run)).corrected
     assert "faithfulness" in figure.partly_corrected
-    assert "Of some parts experts rated equal answers of earlier answer sets alone" in " ".join(notes(figure))
+    assert "For some parts, experts rated only identical answers in earlier answer sets" in " ".join(notes(figure))
 
 
 def test_comparison_with_the_earlier_release_explains_the_missing_correction(earlier_run: Run) -> None:
     (difference,) = compare([earlier_run, release(earlier_run)]).differences
     assert difference.corrected.withheld == Withheld.CARRIED
-    assert "Experts rated equal answers of earlier answer sets alone" in sentences(difference)[0]
+    assert "Experts rated only identical answers in earlier answer sets" in sentences(difference)[0]

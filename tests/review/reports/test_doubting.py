@@ -107,7 +107,7 @@ def test_runs_by_different_models_are_not_compared_as_one_series(judge: JudgeSer
     client = Client()
     client.force_login(make_user(Role.EVALUATOR, first.project))
     page = client.get(f"/runs/compare/?runs={first.pk},{second.pk}", headers={"accept-language": "en"}).content.decode()
-    assert "another model that answered" in page
+    assert "another served model" in page
     assert "judge-1-2026-06-01 (3)" in page
     cached_run = start_and_drain(remote_run(judge, answers))  # by the newest replies, whatever answers now
     assert differing_versions([make_report(second), make_report(cached_run)]) == {}
@@ -204,7 +204,7 @@ def test_scores_that_grow_with_length_raise_a_doubt_with_an_interval() -> None:
     assert params_by_metric.keys() == {"correctness", "faithfulness"}
     assert params_by_metric["correctness"]["n"] == 30
     assert float(params_by_metric["correctness"]["low"]) > 0.9
-    assert "grows with the length of the answer" in page_of(run)
+    assert "increases with answer length" in page_of(run)
 
 
 def test_constant_scores_and_few_answers_raise_no_length_doubt() -> None:
@@ -224,10 +224,10 @@ def test_page_shows_the_preflight(judge: JudgeServer) -> None:
 @pytest.mark.parametrize(
     ("action", "advice"),
     [
-        (actions.status(401), "Give the endpoint a key that is valid"),
+        (actions.status(401), "Enter a valid key for the endpoint"),
         (actions.status(404, error_code="model_not_found"), "the judge&#x27;s model name"),
         (actions.status(402), "Add credit"),
-        (actions.text("Fine."), "try it with attack_judge"),
+        (actions.text("Fine."), "test it with attack_judge"),
     ],
 )
 def test_paused_run_shows_the_required_action(judge: JudgeServer, action: actions.Action, advice: str) -> None:
@@ -244,7 +244,7 @@ def test_expired_key_pauses_the_run_at_once(judge: JudgeServer) -> None:
     run = start_and_drain(remote_run(judge, 40, concurrency=4))
     assert (run.state, run.reason) == (Run.State.PAUSED, "unauthorised: HTTP 401: scripted")
     assert judge.calls <= 2 + 4 + 8  # those that were out or ready, not five tries for each of forty answers
-    assert "Give the endpoint a key that is valid" in page_of(run)
+    assert "Enter a valid key for the endpoint" in page_of(run)
 
 
 def test_judge_that_replies_in_prose_has_no_headline(judge: JudgeServer) -> None:

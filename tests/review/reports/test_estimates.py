@@ -187,10 +187,10 @@ def test_interval_holds_at_every_look_while_ratings_come_in() -> None:
     ends = figure.extra["any_time"]
     assert ends["labels"] == 30
     assert 1 <= ends["low"] < (figure.low or 0) < (figure.high or 0) < ends["high"] <= 5
-    assert "However often you look" in run_command(str(run.pk))
+    assert "however often you check" in run_command(str(run.pk))
     client = Client()
     client.force_login(make_user("lead", run.project))
-    assert "However often you look" in client.get(reverse("run", args=[run.pk])).content.decode()
+    assert "however often you check" in client.get(reverse("run", args=[run.pk])).content.decode()
     for answer in answers[30:40]:
         rate(assignment_of(queue, answer, reviewer, run), row, 4)
     assert "any_time" not in correction_sheet(load_inputs(run)).estimates["correctness"].corrected.extra

@@ -24,7 +24,7 @@ from tests.review.sampled import fill, rate_half
         ({"labels": 4}, "Too few answers are rated. 4 more ratings are needed."),
         ({"labels": 1}, "Too few answers are rated. 1 more rating is needed."),
         ({"strata": {"a 3": 1, "b 5": 2}}, "Too few answers are rated. Ratings missing by stratum: a 3 (1), b 5 (2)."),
-        ({"answers": 7}, "Too few answers are rated. 7 answers could not have been drawn."),
+        ({"answers": 7}, "Too few answers are rated. 7 answers could not have been sampled."),
         ({"non_response": 0.25, "most": 0.1}, "Too few answers are rated. It is 25%."),
         ({}, "Too few answers are rated."),
     ],
@@ -54,10 +54,9 @@ def test_notes_explain_a_figure() -> None:
     with override("en"):
         figure_notes = notes(Figure(0.85, extra=extra), {"keyword_hit": "Keyword hit"})
     assert figure_notes == [
-        "Fewer than five ratings differ from the commonest.",
-        "5% of the answers served got no rating. "
-        "The interval allows for all of them being worst (0.80) or best (0.90).",
-        "Exact by definition, so taken as they came: Keyword hit, other.",
+        "Fewer than five ratings differ from the most common one.",
+        "5% of the assigned answers have no rating. The interval covers all of them being worst (0.80) or best (0.90).",
+        "Exact by definition, so not corrected: Keyword hit, other.",
     ]
     assert notes(Figure(0.85)) == []
 
@@ -91,9 +90,9 @@ def test_run_page_and_html_file_show_categories(run: Run) -> None:
     client.force_login(make_user(Role.VIEWER, run.project))
     page = client.get(reverse("run", args=[run.pk])).content.decode()
     assert "Scores by category" in page
-    assert "Exact by definition, so taken as they came:" in page
+    assert "Exact by definition, so not corrected:" in page
     assert "Partly corrected" in page
-    assert "what experts would say of all" not in page
+    assert "estimated expert score" not in page
     with override("en"):
         text = compact(b"".join(export(run, "html", None).chunks).decode())
         markdown = b"".join(export(run, "md", None).chunks).decode()

@@ -214,7 +214,7 @@ def test_label_studio_ratings_go_to_the_answers_of_each_run() -> None:
             3,
             [("tasks_of_other_answers", 3)],
         )
-        assert "3 ratings are about answers of other runs" in explain(imported.remarks[0])
+        assert "3 ratings are for answers of other runs" in explain(imported.remarks[0])
         rating_values = Rating.objects.filter(answer__answer_set=run.answer_set).values_list("value", flat=True)
         assert list(rating_values) == [value] * 3
 

@@ -386,7 +386,7 @@ def test_scaled_weights_are_explained_in_every_output(by_answer: Run) -> None:
         scored_run: re.compile(
             r"applies to no answer here: .+ \(15%\); the other weights were scaled up to take its place"
         ),
-        second_run: re.compile("in 1 of 2 answers a part does not apply and the others weigh more"),
+        second_run: re.compile("a part does not apply to 1 of 2 answers, so the others weigh more"),
     }
     for run, sentence in messages.items():
         output = StringIO()

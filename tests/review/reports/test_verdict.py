@@ -77,7 +77,7 @@ def test_a_good_judge() -> None:
         "The judge can be trusted for Correctness, Faithfulness, Completeness: experts with each other 1.00, judge "
         "with experts 1.00 (0 = chance, 1 = perfect).",
         "Score to report: 0.76. Experts have rated every answer. On questions like these: 0.71–0.80.",
-        "Compare it with another run over the same questions.",
+        "Compare it with another run on the same questions.",
     )
 
 
@@ -88,14 +88,14 @@ def test_a_bad_judge() -> None:
         "Do not rely on the judge for Correctness, Faithfulness, Completeness: on average the judge is too strict by "
         "1.80 on a scale of 1 to 5 (agreement 0.00; 0 = chance, 1 = perfect).",
         "Score to report: 0.98. Experts have rated every answer. On questions like these: 0.96–0.99.",
-        "Read the largest disagreements, and judge with a language model instead.",
+        "Check the largest disagreements, and use a language model as the judge.",
     )
 
 
 def test_no_ratings() -> None:
     assert verdict_sentences(judged_run()) == (
         "Not known yet whether the judge can be trusted: no expert has rated an answer.",
-        "No score to report yet: 0.76 is the judge's score alone.",
+        "No score to report yet: 0.76 is only the judge's score.",
         "Review 20 answers (about 35 min) for a margin of ±0.05.",
     )
 
@@ -105,8 +105,8 @@ def test_few_ratings() -> None:
         "Cannot tell yet whether to trust the judge for Correctness, Faithfulness, Completeness: about 8 more ratings "
         "needed (12 so far).",
         "No score to report yet: 0.76 still relies on the judge for unrated answers.",
-        "Review the 48 answers that are left (about 84 min). The score is then exact for this run. "
-        "About 8 of them should tell whether the judge can be trusted.",
+        "Review the remaining 48 answers (about 84 min). The score is then exact for this run. About 8 "
+        "of them should tell whether the judge can be trusted.",
     )
 
 
@@ -116,9 +116,10 @@ def test_disagreeing_experts() -> None:
     assert verdict_sentences(rate_by_experts(judged_run(), KIND, HARSH)) == (
         "Cannot tell for Correctness, Faithfulness, Completeness: experts agree with each other only 0.01 "
         "(0 = chance, 1 = perfect), so there is no standard to compare the judge with.",
-        "No score to report yet: 0.77 rests on experts who disagree with each other on Correctness, Faithfulness, "
-        "Completeness.",
-        "Agree with the experts on the criteria before anyone rates more: Correctness, Faithfulness, Completeness.",
+        "No score to report yet: 0.77 is based on experts who disagree with each other on Correctness, "
+        "Faithfulness, Completeness.",
+        "Agree on the criteria with the experts before collecting more ratings: Correctness, "
+        "Faithfulness, Completeness.",
     )
 
 
@@ -129,7 +130,7 @@ def test_an_incomplete_run() -> None:
     assert verdict_sentences(run) == (
         "Not known yet whether the judge can be trusted: no expert has rated an answer.",
         "No score to report. Too many values are missing: Correctness for 3 of 6 answers.",
-        "Retry what failed.",
+        "Retry the failed results.",
     )
 
 
@@ -140,9 +141,9 @@ def test_a_run_without_a_judge() -> None:
         {"keyword_hit": [1.0] * ANSWERS, "keyword_coverage": [0.5] * ANSWERS, "negative_detection": [1.0] * ANSWERS},
     )
     assert verdict_sentences(run) == (  # .2 x 1 + .1 x .5 + .1 x 1 = .35 of .4
-        "No judge scored these answers: rules computed the figures, so there is no judge to doubt.",
+        "No judge scored these answers. All figures were computed by rules.",
         "No overall score to report: rules alone give 0.87 for 40% of the profile's weight.",
-        "Compare it with another run over the same questions.",
+        "Compare it with another run on the same questions.",
     )
 
 
@@ -157,7 +158,7 @@ def figures(trust: Trust, **overrides: Any) -> MetricTrust:
         (figures(Trust.CANNOT_TELL, n=12, more=8), "8 more rated answers"),
         (
             figures(Trust.CANNOT_TELL, reason="one_value_only"),
-            "Only one value occurs, so chance agreement is complete.",
+            "Can't be computed: everyone gave the same score.",
         ),
         (figures(Trust.YES, shared=5), "15 more answers rated by two experts"),
         (figures(Trust.YES, shared=20), ""),
@@ -221,29 +222,29 @@ def test_page_report_command_and_rest_have_one_verdict() -> None:
     [
         (figures(Trust.UNRATED, n=0), "No expert has rated an answer."),
         (figures(Trust.CANNOT_TELL, n=19, more=1), "Too few answers are rated to tell."),
-        (figures(Trust.CANNOT_TELL, more=30), "The ratings so far fit a good judge as well as a poor one."),
+        (figures(Trust.CANNOT_TELL, more=30), "The ratings so far can't tell a good judge from a poor one."),
         (
             figures(Trust.EXPERTS_DISAGREE),
             "Experts disagree on the same answers, so there is no standard to compare the judge with.",
         ),
         (figures(Trust.NO, value=0.19), "Judge and experts agree little more than chance."),
         (figures(Trust.NO, value=0.2), "Judge and experts agree too little to rely on the judge."),
-        (figures(Trust.CARE), "Judge and experts agree in part: means are rough, and a single value may be wrong."),
+        (figures(Trust.CARE), "Judge and experts agree partly. Means are rough, and a single value may be wrong."),
         (
             figures(Trust.CARE, commonest=5.0),
-            "Nearly all ratings are the same. The judge matches them, but is not shown to find the other answers.",
+            "Nearly all ratings are the same. The judge matches them, but may miss the answers that differ.",
         ),
         (
             figures(Trust.CARE, bias=0.8, lenient=True),
-            "The judge gives clearly more than experts do: use the corrected score.",
+            "The judge scores clearly higher than experts. Use the corrected score.",
         ),
         (
             figures(Trust.YES, value=0.8, shared=19, experts=0.9),
-            "Judge and experts agree well; how well experts agree with each other is not known yet.",
+            "Judge and experts agree well. How well experts agree with each other is not known yet.",
         ),
         (
             figures(Trust.YES, value=0.8, experts=0.9),
-            "Judge and experts agree well, though experts agree with each other better.",
+            "Judge and experts agree well, but experts agree with each other better.",
         ),
         (
             figures(Trust.YES, value=0.86, experts=0.9),

@@ -13,8 +13,8 @@ from review.reports.figure_cards import label_efficiency_remarks
     ("labels", "effective", "remarks"),
     [
         (49, 90.0, []),
-        (50, 90.4, ["50 expert ratings did the work of 90 random ones."]),
-        (120, 100.0, ["120 expert ratings did the work of 100 random ones."]),
+        (50, 90.4, ["50 expert ratings were as precise as 90 random ones."]),
+        (120, 100.0, ["120 expert ratings were as precise as 100 random ones."]),
         (60, 60.3, []),
         (60, None, []),
     ],

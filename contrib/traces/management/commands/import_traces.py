@@ -73,7 +73,7 @@ class Command(SiteCommand):
             )
         else:
             self.stdout.write(f"run {run.pk}")
-            message = _("Traces read: %(read)s, taken: %(taken)s")
+            message = _("Traces read: %(read)s, imported: %(taken)s")
             counts = {"read": imported.read, "taken": run.answer_set.answers.count()}
             self.stderr.write(message % counts)
 

@@ -35,4 +35,4 @@ def test_strata_without_ratings_are_described_too() -> None:
 
 def test_failed_and_merged_strata_have_names() -> None:
     with override("en"):
-        assert [stratum_in_words(name) for name in ("fails", "rest")] == ["below the set value", "all the others"]
+        assert [stratum_in_words(name) for name in ("fails", "rest")] == ["below the threshold", "all others"]
