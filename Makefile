@@ -39,6 +39,7 @@ lint: setup-dev                ## style, templates, types, import contracts, mis
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/djangofmt --check templates contrib
+	$(BIN)/python -m tools.wording
 	$(BIN)/mypy config contrib evaluation review
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run

@@ -75,7 +75,7 @@ class DraftQuestion(AppendOnly):
         NO_QUESTION = "no_question", _("not a question with an answer")
         LEAKED = "leaked", _("reveals its answer or passage")
         DUPLICATE = "duplicate", _("duplicates another question")
-        TRIVIAL = "trivial", _("passage found by question words alone")
+        TRIVIAL = "trivial", _("passage found by question words only")
         NOT_ANSWERABLE = "not_answerable", _("not answerable from its passages")
         ELSEWHERE = "elsewhere", _("also answered by another passage, or by just one of several")
         KNOWN = "known", _("the model knows the answer without the passage")

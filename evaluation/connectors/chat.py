@@ -63,7 +63,7 @@ def checked_base_url(address: str) -> str:
 class ChatSettings(Settings):
     """Model and request settings."""
 
-    base_url: str = Field(max_length=300, description="https://host/v1; questions go to its chat/completions.")
+    base_url: str = Field(max_length=300, description="https://host/v1. Questions go to its chat/completions.")
     model: str = Field(min_length=1, max_length=200, description="The model's name at the endpoint.")
     key_variable: str = Field(default="", max_length=100, description="Environment variable of the key, SYSTEM_….")
     system_prompt: str = Field(default="", max_length=20_000, description="What the model is told before.")

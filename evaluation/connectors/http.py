@@ -66,7 +66,7 @@ class HttpSettings(Settings):
         default_factory=dict, description="Headers beside the usual ones; a secret as ${SYSTEM_NAME}."
     )
     body: Any = Field(default={"question": "{question}", "k": "{k}"}, description="The JSON body; unused with GET.")
-    stream: bool = Field(default=False, description="The reply is a stream of events (text/event-stream).")
+    stream: bool = Field(default=False, description="The reply is an event stream (text/event-stream).")
     delta: Expression = Field(default="delta", description="In an event of a stream: the next piece of the answer.")
     end: str = Field(
         default="", max_length=100, description="What a stream's last event says, such as [DONE]; without it: broken."

@@ -59,7 +59,7 @@ class ReplyMapping(FrozenModel):
     tokens_in: Expression = Field(default="", description="Tokens of the prompt.")
     tokens_out: Expression = Field(default="", description="Tokens of the answer.")
     model: Expression = Field(default="", description="The model that answered.")
-    error: Expression = Field(default="", description="A text that says why there is no answer.")
+    error: Expression = Field(default="", description="Text that explains why there is no answer.")
     metadata: Expression = Field(default="", description="What else to keep: an object.")
 
     def read(self, find: Find, call: SystemCall) -> SystemAnswer:

@@ -16,7 +16,7 @@ SLOTS = {
     "k": "how many passages are wanted",
     "id": "the question's id",
     "category": "the question's category",
-    "persona": "who asks",
+    "persona": "persona",
     "history": "earlier turns as chat messages",
     "sample": "the number of the answer, from 0",
     "evaluation_type": "full_rag or retrieval_only",

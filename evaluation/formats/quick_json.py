@@ -52,7 +52,7 @@ class QuickReader:
     def _map(self, pairs: list[tuple[str, Any]]) -> Node:
         entries = {self._text(key): self._node(value) for key, value in pairs}
         if len(entries) < len(pairs):
-            raise ValueError("a key stands twice")
+            raise ValueError("a key appears twice")
         self.values += len(pairs)
         return Node(NodeKind.MAP, entries, self._line)
 

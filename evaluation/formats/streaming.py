@@ -365,7 +365,7 @@ def _elements(file: BinaryIO, problems: Problems) -> Iterator[tuple[bytes, int, 
                 start, start_line, column = token.end(), line, base + token.end() - line_offset
             scanned = token.end()
     if depth or data[start:].strip():
-        detail = "something follows the end of the value" if not depth else "a comma or ] is missing"
+        detail = "extra content after the end of the value" if not depth else "a comma or ] is missing"
         problems.stop("json_syntax", line, detail=detail, column=1)
 
 

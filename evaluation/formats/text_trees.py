@@ -72,7 +72,7 @@ class _Scanner:
         while self.closers:
             self.read_step()
         if self.peek():
-            self.fail("something follows the end of the value")
+            self.fail("extra content after the end of the value")
 
     def read_step(self) -> None:
         """Inside a collection, after a value or an opening bracket: read its end or the next member."""
@@ -98,7 +98,7 @@ class _Scanner:
             line = self.line()
             self.builder.key(self.read_string(), line)
             if self.peek() != ":":
-                self.fail("a colon is missing behind the key")
+                self.fail("a colon is missing after the key")
             self.position += 1
         self.read_value()
 
@@ -125,7 +125,7 @@ class _Scanner:
     def read_string(self) -> str:
         match = _STRING.match(self.text, self.position)
         if match is None:
-            self.fail("a text is not closed on its line, or holds a raw control character")
+            self.fail("a text isn't closed on its line or contains a control character")
         self.position = match.end()
         token = match[0]
         if "\\" not in token:

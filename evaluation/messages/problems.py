@@ -346,19 +346,19 @@ PROBLEM_MESSAGES = {
 #: Pattern of an English parser or validation message -> translated message; the first match counts.
 PARSER_MESSAGES: tuple[tuple[str, Promise], ...] = (
     # JSON, by the scanner and by Python
-    (r"^something follows the end of the value|^Extra data", _("extra content after the end of the value")),
+    (r"^extra content after the end|^Extra data", _("extra content after the end of the value")),
     (r"^a comma or } is missing", _("a comma or } is missing")),
     (r"^a comma or \] is missing", _("a comma or ] is missing")),
     (r"^Expecting ',' delimiter", _("a comma is missing")),
     (r"a key in double quotes is expected|^Expecting property name", _("a key in double quotes is expected")),
     (r"^a colon is missing|^Expecting ':' delimiter", _("a colon is missing after the key")),
     (
-        r"^a text is not closed|^Unterminated string|^Invalid control character",
+        r"^a text isn't closed|^Unterminated string|^Invalid control character",
         _("a text isn't closed on its line or contains a control character"),
     ),
     (r"^Invalid \\", _("a backslash is followed by a character that JSON doesn't allow")),
     (r"^Expecting value|^(?P<found>.*) is no JSON( value)?$", _("no JSON value begins here")),
-    (r"^a key stands twice", _("a key appears twice")),
+    (r"^a key appears twice", _("a key appears twice")),
     # CSV
     (r"^unexpected end of data", _("a quote is never closed")),
     (r"expected after '\"'", _("a comma is expected after the closing quote")),

@@ -295,8 +295,8 @@ def _lines(card: JudgeCardFile) -> Iterator[str]:
     facts = {
         "model": card.model,
         "language": card.language,
-        "levels are taken": card.method,
-        "asked by": card.asked,
+        "scoring method": card.method,
+        "response format": card.asked,
         "answered by": card.answered_by,
         "parameters": ", ".join(f"{name} {value}" for name, value in sorted(card.parameters.items())),
         "attacks passed": card.attacks,

@@ -128,7 +128,7 @@ class MetricTrust:
         if self.trust is Trust.NO and figures.value is not None and figures.value < SLIGHT_AGREEMENT:
             return gettext("Judge and experts agree little more than chance.")
         if self.trust is Trust.YES and (figures.experts is None or figures.shared < MIN_ANSWERS):
-            return gettext("Judge and experts agree well. How well experts agree with each other is not known yet.")
+            return gettext("Judge and experts agree well. How well experts agree with each other is still unknown.")
         if (
             self.trust is Trust.YES
             and figures.experts is not None
@@ -275,8 +275,8 @@ HEADS: Mapping[Trust, str | Promise] = {
     Trust.UNRATED: _("Not known for %(metrics)s: not rated by experts."),
 }
 SKEWED_HEAD = _(
-    "Use the judge with care for %(metrics)s: %(agreement)s. It is not known whether the judge "
-    "finds answers that deserve another rating."
+    "Use the judge with care for %(metrics)s: %(agreement)s. It is unknown whether the judge finds "
+    "answers that deserve another rating."
 )
 UNDEFINED_HEAD = _("Cannot tell for %(metrics)s: %(reason)s")
 
@@ -374,7 +374,7 @@ def _score_sentence(report: Report, metrics: Sequence[MetricTrust]) -> str:
         facts = {"value": numbers.format_number(part.value), "share": numbers.format_share(overall.weight)}
         if overall.label is FigureLabel.RULES_ONLY:
             return (
-                gettext("No overall score to report: rules alone give %(value)s for %(share)s of the profile's weight.")
+                gettext("No overall score to report: rules give %(value)s for %(share)s of the profile's weight.")
                 % facts
             )
         return (
@@ -393,13 +393,13 @@ def _score_sentence(report: Report, metrics: Sequence[MetricTrust]) -> str:
         text = _("Score to report: %(value)s. Experts have rated every answer. On questions like these: %(wider)s.")
     elif figure.value is not None and figure.low is not None:
         text = _(
-            "Score to report: %(value)s (95%% CI on questions like these: %(wider)s), the estimate if experts had "
-            "rated all %(answers)d answers. These answers alone: %(interval)s."
+            "Score to report: %(value)s (95%% CI on questions like these: %(wider)s), the estimate if "
+            "experts had rated all %(answers)d answers. For these answers only: %(interval)s."
         )
     elif figure.value is not None:
         text = _(
-            "Score to report: %(value)s, the estimate if experts had rated all %(answers)d answers. Its margin is not "
-            "known."
+            "Score to report: %(value)s, the estimate if experts had rated all %(answers)d answers. Its "
+            "margin is unknown."
         )
     elif overall.reviewed_answers and overall.reviewed.value is not None:
         figure = overall.reviewed
@@ -412,7 +412,7 @@ def _score_sentence(report: Report, metrics: Sequence[MetricTrust]) -> str:
     return str(text) % {
         "value": numbers.format_number(figure.value or 0.0),
         "interval": numbers.format_interval(figure.low, figure.high),
-        "wider": numbers.format_interval(like_these.low, like_these.high) or gettext("not known"),
+        "wider": numbers.format_interval(like_these.low, like_these.high) or gettext("unknown"),
         "answers": overall.answers,
         "metrics": _names(disputed),
     }

@@ -82,7 +82,7 @@ def test_intervals_are_computed_once_and_then_cached(run: Run, viewer: Client) -
 def test_every_chart_has_a_label_and_a_table(run: Run, viewer: Client) -> None:
     page = page_content(viewer, "run-agreement", run)
     labels = re.findall(r'<svg class="(?:grid|time)-plot" role="img" aria-label="([^"]+)"', page)
-    assert [name.split(":")[0] for name in labels] == ["Confusion matrix", "Judge against experts", "Reliability curve"]
+    assert [name.split(":")[0] for name in labels] == ["Confusion matrix", "Judge and experts", "Reliability curve"]
     assert "same value on 5 of 8 answers" in labels[0]  # means 4.5 4 3 1.5 2 4.5 3 5, halves up: not 5 6 7
     assert page.count("Show as table") == 4
     assert "always the most common score" in page

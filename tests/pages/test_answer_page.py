@@ -287,7 +287,7 @@ def test_graph_path_is_shown_as_diagram_and_text(world: World) -> None:
     run = run_over(answers, judged=False)
     page = compact(world.client("lead").get(reverse("answer", args=[row.pk]), {"run": run.pk}).content.decode())
     assert "Path through the graph" in page
-    assert re.search(r"2 hops\.\s+The question asks for 2\.", page)
+    assert re.search(r"2 hops\.\s+The question requires 2\.", page)
     assert "<b>" not in page.split('id="graph"')[1].split("</section>")[0]
     assert "Fund &lt;b&gt; → <i>tracks</i> → 지수 → A very long name of a company that goes on" in page
     assert page.count("<rect") == 3

@@ -96,10 +96,14 @@ def test_edit_starts_from_earlier_version_and_becomes_the_next() -> None:
         ({"levels-0-key": ""}, "levels", "Level 1: enter its value as a number."),
         ({"levels-1-key": "하나"}, "levels", "Level 2: enter its value as a number."),
         ({"levels-2-ko": ""}, "levels", "Level 3: describe in Korean when an answer gets it."),
-        ({"levels-0-en": "Rude", "question_en": "Right?"}, "levels", "Level 2: write in English"),
+        ({"levels-0-en": "Rude", "question_en": "Right?"}, "levels", "Level 2: describe in English"),
         ({"levels-1-key": "3", "levels-2-key": "4"}, "levels", "without gaps"),
         ({"levels-1-ko": "차\u202e"}, "levels", "level 2: "),
-        ({"form": "class", "direction": "none", "offline": "none", "levels-0-key": ""}, "levels", "Class 1: give it"),
+        (
+            {"form": "class", "direction": "none", "offline": "none", "levels-0-key": ""},
+            "levels",
+            "Class 1: enter a name",
+        ),
         (
             {"question_ko": "", **dict.fromkeys(("levels-0-ko", "levels-1-ko", "levels-2-ko"), "")},
             "__all__",

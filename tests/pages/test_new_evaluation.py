@@ -89,7 +89,7 @@ def test_file_is_previewed_and_imported_before_the_run_form(client: Client, ques
     page = client.get(preview).content.decode()
     assert not AnswerSet.objects.exists()
     assert f"{len(uploaded)} answers were read." in page
-    assert "Kept as metadata, without influence on any figure: mood" in page
+    assert "Kept as metadata, not used in any figure: mood" in page
     assert question_set.questions.order_by("-position")[0].external_id in page  # the one without an answer
     redirects = [client.post(f"{preview}confirm/").headers["Location"] for _ in range(2)]
     answers = AnswerSet.objects.get()
@@ -123,7 +123,7 @@ def test_run_starts_once_after_its_plan_was_shown(client: Client, question_set: 
     token = str(uuid4())
     plan_response = post_run_form(client, answers, token=token, start="1")
     assert not Run.objects.exists()
-    assert "costs nothing" in plan_response.content.decode()
+    assert "no cost" in plan_response.content.decode()
     planned_for = plan_response.context["page"].form.digest
     changed_response = post_run_form(client, answers, token=token, start="1", planned=planned_for, judge="baseline")
     assert changed_response.status_code == 200  # something else was chosen meanwhile: its plan first
@@ -363,7 +363,7 @@ def test_preview_warns_when_no_passage_id_matches(client: Client, project: Proje
     question_set = make_question_set(project, [question_spec(1, ground_truth_chunk_ids=("guide-1",))])
     page = upload(client, question_set, answer_rows(question_set, contexts=[{"id": "Guide 1", "text": "A guide."}]))
     preview = client.get(page.headers["Location"]).content.decode()
-    assert "The file has: Guide 1. The questions have: guide-1." in preview
+    assert "IDs in the file: Guide 1. IDs in the questions: guide-1." in preview
     client.post(f"{page.headers['Location']}confirm/")
     assert AnswerSet.objects.get().answers.count() == 1  # the person saw it and confirmed
 
@@ -391,7 +391,7 @@ def test_answers_with_unknown_headings_are_imported_from_the_mapping_page(
     fields = {field.html_name: field.value() for field in client.get(address).context["columns"]}
     assert list(fields.values()) == ["question_id", "answer", "contexts", "contexts", "contexts"]
     page = client.post(f"{address}columns/", fields, follow=True).content.decode()
-    assert "2 of them have retrieved passages" in page
+    assert "2 of them has retrieved passages" in page
     assert f"1. a {ids[0]}" in page
     assert "2. c; d" in page
     client.post(f"{address}confirm/")

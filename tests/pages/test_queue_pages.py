@@ -197,7 +197,7 @@ def test_refused_action_shows_reason_on_people_page(world: World) -> None:
     lead = world.client("lead")
     for name, data, message in (
         ("queue-reassign", {"giver": world.people["member"].pk}, "Choose a person."),
-        ("queue-deadline", {"deadline": "2001-01-01T00:00"}, "has passed"),
+        ("queue-deadline", {"deadline": "2001-01-01T00:00"}, "has already passed"),
         ("queue-deadline", {"deadline": "soon"}, "valid date and time"),
         ("queue-invite", {}, "Choose at least one reviewer."),
     ):
@@ -263,7 +263,7 @@ def test_purpose_of_the_queue_decides_its_criteria(world: World) -> None:
         for coverage in ("fewest_keys", "corrected_overall")
     )
     assert "will be partly corrected" in main_metrics
-    assert "Each answer is asked: Faithfulness, Correctness" in main_metrics
+    assert "Criteria for each answer: Faithfulness, Correctness" in main_metrics
     assert "3 of 5 criteria in turn" in all_metrics
     page = client.get(f"{reverse('queue-new')}?run={run.pk}").content.decode()
     assert "checked" in page.partition('value="corrected_overall"')[2].partition(">")[0]

@@ -243,7 +243,7 @@ def test_refused_file_is_explained_in_korean() -> None:
         reverse("question-set-upload"), from_disk, headers={"accept-language": "ko"}
     )
     texts = visible_texts(response.content.decode())
-    assert any("거절" in text for text in texts)
+    assert any("가져오지 않은 파일" in text for text in texts)
     assert english_in(texts) == []
 
 

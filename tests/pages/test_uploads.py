@@ -67,7 +67,7 @@ def test_changed_file_shows_the_difference(client: Client, project: Project) -> 
 def test_equal_content_selects_the_existing_version(client: Client, project: Project) -> None:
     confirm(client, upload(client, project, questions("Why?")))
     response = upload(client, project, questions("Why?"))
-    assert "exactly this content" in client.get(response.headers["Location"]).content.decode()
+    assert "the same content" in client.get(response.headers["Location"]).content.decode()
     confirm(client, response)
     assert QuestionSet.objects.count() == 1
 
@@ -77,7 +77,7 @@ def test_every_problem_is_listed_with_its_place(client: Client, project: Project
     response = upload(client, project, broken)
     page = compact(response.content.decode())
     assert response.status_code == 400
-    assert "nothing imported" in page
+    assert "was not imported" in page
     assert "<li>set.json, line 2, question: " in page
     assert "<li>set.json, line 3, question: " in page
 
@@ -115,7 +115,7 @@ def test_preview_names_format_and_mapping_of_every_column(client: Client, projec
 def test_preview_warns_when_no_column_became_a_reference(client: Client, project: Project) -> None:
     response = upload(client, project, [{"question": "Why?", "gold_text": "so"}])
     page = client.get(response.headers["Location"]).content.decode()
-    assert "Nothing became an expected answer. Is it in gold_text?" in page
+    assert "No expected answers found. Are they in gold_text?" in page
 
 
 def test_map_file_is_applied_to_the_upload(client: Client, project: Project) -> None:
@@ -124,7 +124,11 @@ def test_map_file_is_applied_to_the_upload(client: Client, project: Project) -> 
     assert "Why?" in client.get(response.headers["Location"]).content.decode()
     confirm(client, response)
     assert QuestionSet.objects.get().questions.get().spec["references"] == ["so"]
-    for text, sentence in ((b"\xff", "not in UTF-8"), (b"a" * 100_001, "larger than"), (b"rows: x", "required form")):
+    for text, sentence in (
+        (b"\xff", "UTF-8. Save it as UTF-8."),
+        (b"a" * 100_001, "larger than"),
+        (b"rows: x", "required format"),
+    ):
         refused_response = upload(client, project, [{"ask": "Why?"}], map=SimpleUploadedFile("map.yaml", text))
         assert refused_response.status_code == 400
         assert sentence in refused_response.content.decode()
@@ -207,7 +211,7 @@ def test_judgements_are_uploaded_with_topics(client: Client, project: Project) -
     topics.seek(0)
     refused_response = upload(client, project, None, file=topics, qrels=broken)
     assert refused_response.status_code == 400
-    assert "qrels: These are no judgements" in refused_response.content.decode()
+    assert "relevance judgements. Expected" in refused_response.content.decode()
 
 
 def send(client: Client, project: Project, name: str, data: bytes) -> Any:
@@ -256,4 +260,4 @@ def test_confirmed_mapping_is_offered_for_the_next_file_with_the_same_header(cli
 def test_two_columns_for_one_text_are_refused(client: Client, project: Project) -> None:
     address = send(client, project, "q.csv", b"Prompt to bot,Remark\nWhy?,So\n")["Location"]
     response = client.post(address + "columns/", {"column_0": "question", "column_1": "question"}, follow=True)
-    assert "Several columns are “Question”" in response.content.decode()
+    assert "Several columns are mapped to “Question”" in response.content.decode()

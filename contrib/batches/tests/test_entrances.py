@@ -55,7 +55,7 @@ def test_evaluate_waits_for_its_batch_and_prints_the_figures(judge: JudgeServer)
 
 
 def test_evaluate_refuses_batches_without_an_endpoint_for_them(judge: JudgeServer) -> None:
-    with pytest.raises(CommandError, match="supports batches"):
+    with pytest.raises(CommandError, match="with batch support"):
         call_command("evaluate", batch=True, stdout=StringIO(), **options(answers_with_judge(judge, batches=False)))
     assert not Run.objects.exists()
 

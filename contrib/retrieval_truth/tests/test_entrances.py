@@ -145,7 +145,7 @@ def test_repair_page_shows_one_sentence_before_the_figures() -> None:
     rate_all(label_repair, members(label_repair)[0])
     page = client.get(address).content.decode()
     assert "Rated 60 of 60 sampled passages (70 unlabelled in a pool of 80)." in page
-    assert "By nDCG" in page
+    assert "by nDCG" in page
     assert "relative to the pool" in page
     assert "Hit@5" in page
     with translation.override("ko"):
@@ -167,7 +167,7 @@ def test_accepted_labels_show_the_number_of_unrated_passages() -> None:
     viewed = browser(make_user(Role.VIEWER, label_repair.project)).get(response.url).content.decode()
     assert "10 pooled passages are unrated" in viewed
     assert reverse("truth", args=[label_repair.pk]) not in viewed  # a viewer cannot open it
-    assert "took over" in client.get(reverse("truth", args=[label_repair.pk])).content.decode()
+    assert "applied to" in client.get(reverse("truth", args=[label_repair.pk])).content.decode()
 
 
 def test_fully_rated_pool_has_no_notice() -> None:

@@ -303,7 +303,7 @@ def test_run_on_the_earlier_version_is_corrected_after_acceptance() -> None:
         if not row.minus and row.system == "System A v1"
     }
     assert [row.value for row in corrected.figures] == [repaired_figures[row.metric].value for row in corrected.figures]
-    assert unrated_in_words(corrected).startswith("A later version of the question set has the labels of “first”")
+    assert unrated_in_words(corrected).startswith("The labels of “first” are in a later version of the question set")
     rate_all(label_repair, reviewer)
     complete_version = accept_labels(label_repair, by=reviewer).question_set
     pair = repaired_retrieval(

@@ -50,7 +50,7 @@ class Command(SiteCommand):
             f"{count} rows of imports that were cancelled or interrupted more than a day ago are taken out"
         )
         self.stdout.write(
-            f"{purge_failures()} rows of failed log-ins older than {FAILURE_RETENTION.days} days are deleted"
+            f"{purge_failures()} rows of failed logins older than {FAILURE_RETENTION.days} days are deleted"
         )
         if not settings.CONCORD_REPLY_RETENTION_DAYS:
             self.stdout.write("Replies of judges are kept: CONCORD_REPLY_RETENTION_DAYS is 0.")

@@ -123,7 +123,7 @@ def test_map_file_locates_the_fields(tmp_path: Path) -> None:
     problems = io.StringIO()
     with pytest.raises(CommandError):
         call_command("import_questions", str(records), "--map", str(map_file), stderr=problems)
-    assert "map.yaml questions.question.0 The map file does not have" in problems.getvalue()
+    assert "map.yaml questions.question.0 The map file doesn't have" in problems.getvalue()
 
 
 def test_relevance_judgements_are_added_to_the_questions(tmp_path: Path) -> None:

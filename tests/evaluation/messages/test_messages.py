@@ -51,18 +51,18 @@ def test_messages_end_with_a_full_stop_and_have_no_stray_percent_sign(sentences:
 
 def test_problem_message_has_file_line_and_field() -> None:
     problem = Problem("quote_value", "a.yaml", 3, "id", {"value": "010"})
-    assert explain(problem).startswith("a.yaml, line 3, id: A text is expected. Quote this value: “010” would be")
+    assert explain(problem).startswith("a.yaml, line 3, id: Expected text. Quote this value: “010” would be")
 
 
 def test_table_problems_name_rows() -> None:
     ragged = Problem("ragged_row", "a.csv", 4, "", {"found": 2, "expected": 3})
-    assert explain(ragged).startswith("a.csv, row 4: The row has 2 cells, the header 3.")
+    assert explain(ragged).startswith("a.csv, row 4: The row has 2 cells, but the header has 3.")
 
 
 def test_sizes_and_kinds_are_formatted() -> None:
     large = Problem("file_too_large", "a", params={"size": 200 * 1024 * 1024, "limit": 20 * 1024 * 1024})
-    assert "200.0\xa0MB; at most 20.0\xa0MB" in explain(large)
-    assert "not a mapping" in explain(Problem("not_text", "a.json", 1, "id", {"found": "map"}))
+    assert "200.0\xa0MB. The limit here is 20.0\xa0MB" in explain(large)
+    assert "found: mapping" in explain(Problem("not_text", "a.json", 1, "id", {"found": "map"}))
 
 
 def test_reasons_are_explained_with_their_details() -> None:

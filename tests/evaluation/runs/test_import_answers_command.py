@@ -90,7 +90,7 @@ def test_passages_without_any_match_are_refused_unless_accepted(tmp_path: Path) 
     with pytest.raises(CommandError) as error:
         call_command("import_answers", str(file), "--questions", "capitals", "--system", "vector", stderr=err)
     assert error.value.returncode == 1
-    assert "The file has: Guide 1. The questions have: guide-1, guide-2." in err.getvalue()
+    assert "IDs in the file: Guide 1. IDs in the questions: guide-1, guide-2." in err.getvalue()
     assert not AnswerSet.objects.exists()
     assert "None of the passages" in import_file(file, "--accept-unknown-passages")[1]
     assert AnswerSet.objects.get().answers.get().retrieved_ids == ["Guide 1"]

@@ -104,7 +104,7 @@ def test_stored_key_is_removed_when_the_endpoint_address_changes(settings: Any) 
 
 def test_token_value_is_read_from_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     site = SITE | {"tokens": [{"name": "ci", "user": "ci", "value_env": "TEAM_TOKEN"}]}
-    assert "TEAM_TOKEN has to hold" in provision_errors(site)["tokens.0"]
+    assert "TEAM_TOKEN must contain the token" in provision_errors(site)["tokens.0"]
     monkeypatch.setenv("TEAM_TOKEN", "x" * 31)
     assert "32 characters" in provision_errors(site)["tokens.0"]
     monkeypatch.setenv("TEAM_TOKEN", "x" * 40)

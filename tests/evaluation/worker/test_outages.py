@@ -160,8 +160,8 @@ def test_page_and_health_show_the_outage_and_the_longer_time_left(run: Run) -> N
     set_outage(Endpoint.objects.get(), 60, 7200)
     page = progress_page(run, progress(run), call_status(run))
     assert page_before.resting == ""
-    assert "local: no good answer since" in page.resting
-    assert "an error of its own" in page.resting
+    assert "local: no successful reply since" in page.resting
+    assert "an internal error" in page.resting
     assert page.left == "2 h"
     assert page_before.left != page.left
     issues = {issue.code: issue for issue in find_issues()}

@@ -152,7 +152,7 @@ def test_page_report_and_commands_show_approval_and_gate_requires_it(place: Cali
         assert ('"licensed"' if form == "json" else "gold #1" if form == "html" else "gold") in report, form
     out = StringIO()
     call_command("results", str(run.pk), stdout=out)
-    assert "Proved by gold #1" in out.getvalue()
+    assert "Accepted in gold #1" in out.getvalue()
     gate = run_gate(run, GateRequest(require_licence=True))
     assert gate is not None
     assert (gate.exit_code, gate.unlicensed) == (0, ())

@@ -273,7 +273,7 @@ def test_trying_one_answer_stores_nothing_and_needs_an_open_answer(
     assert len(place.script.calls) == 1
     assert set(values.values()) == {float(re.findall(r"worth (\d)", open_item.answer.text)[0])}
     response = evaluator.post(url, page_params(place, version, answer=holdout_item.answer_id), follow=True)
-    assert b"not among the examples and validation answers" in response.content
+    assert b"an example or validation answer of the gold set" in response.content
     assert len(place.script.calls) == 1
     assert not Run.objects.exclude(pk=place.run.pk).exists()
 
@@ -331,4 +331,6 @@ def test_unproved_version_has_no_anchor_check(place: CalibrationSetup) -> None:
     lead.force_login(make_user(Role.LEAD, place.run.project))
     params = {"judge": place.judge.pk, "family": "answer_quality"}
     lead.post(reverse("calibration-check", args=[place.gold.pk]), params)
-    assert "unproven version can only judge" in lead.get(reverse("calibration", args=[place.gold.pk])).content.decode()
+    assert (
+        "been proven. Only proven versions" in lead.get(reverse("calibration", args=[place.gold.pk])).content.decode()
+    )

@@ -73,9 +73,11 @@ def test_alike_runs_are_reported_in_text_and_json(equivalent_pair: tuple[Run, Ru
     comparison = with_margin(compare(equivalent_pair), 0.03)
     baseline, run = equivalent_pair
     with override("en"):
-        (alike_sentence, *_) = [sentence for sentence in sentences(comparison.differences[0]) if "alike" in sentence]
+        (alike_sentence, *_) = [
+            sentence for sentence in sentences(comparison.differences[0]) if "equivalent" in sentence
+        ]
     assert f"Run {run.pk} and Run {baseline.pk} are equivalent within 0.03 on questions like these" in alike_sentence
-    assert "the difference lies between -0.016 and +0.016." in alike_sentence
+    assert "the difference is between -0.016 and +0.016." in alike_sentence
     (row,) = comparison_json(comparison)["differences"]
     assert row["margin"] == 0.03
     assert row["verdict"]["judge_only"] == {"verdict": "alike", "alike_within": 0.03}
@@ -104,7 +106,7 @@ def test_command_and_rest_accept_a_margin(equivalent_pair: tuple[Run, Run]) -> N
     )
     (row,) = json.loads(out.getvalue())["differences"]
     assert row["verdict"]["judge_only"]["verdict"] == "alike"
-    with pytest.raises(CommandError, match=r"must lie between 0\.001 and 1"):
+    with pytest.raises(CommandError, match=r"must be between 0\.001 and 1"):
         call_command("compare", *(str(run.pk) for run in equivalent_pair), "--margin", "-1", stdout=StringIO())
     caller = Caller(make_user(Role.VIEWER, equivalent_pair[0].project))
     path = f"runs/compare/?runs={equivalent_pair[0].pk},{equivalent_pair[1].pk}&margin="

@@ -71,11 +71,11 @@ def test_page_of_large_run_does_not_wait_for_a_worker(run: Run, enqueued: list[i
     CachedFigures.objects.update(seconds=0)
     decide(answer_rows(run)[0], metric("correctness"), 5)
     html = client.get(page).content.decode()
-    assert "worked out 0\N{NO-BREAK SPACE}minutes ago" in html
+    assert "computed 0\N{NO-BREAK SPACE}minutes ago" in html
     assert run_figures(run).stale is True
     assert enqueued == [pk, pk]
     builders.rebuild(pk)
-    assert "worked out" not in client.get(page).content.decode()
+    assert "figures were computed" not in client.get(page).content.decode()
 
 
 @pytest.mark.parametrize(

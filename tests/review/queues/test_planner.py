@@ -251,7 +251,7 @@ def test_preview_shows_precision_goals_and_takes_a_guess(run: Run) -> None:
     text = compact(client.get(reverse("queue-preview"), form_data).content.decode())
     assert "Answers needed for a given margin" in text
     # Nobody would rate faithfulness and completeness, .8 x .35 = .28 of the score: .14 either way more
-    assert '±0.18 <span class="chip">asked for</span></th><td class="n"><button class="link" type="button" ' in text
+    assert '±0.18 <span class="chip">requested</span></th><td class="n"><button class="link" type="button" ' in text
     assert 'data-set="size" value="24"' in text
     page = client.get(reverse("queue-preview"), form_data | {"width": "0"}).content.decode()
     assert "Target margin (±): Ensure this value is greater than or equal to 0.001." in page

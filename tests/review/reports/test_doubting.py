@@ -72,7 +72,7 @@ def test_model_change_during_the_run_raises_a_doubt(judge: JudgeServer) -> None:
     report = make_report(run)
     (doubt,) = report.doubts
     assert (doubt.code, doubt.params["answered"]) == ("several_models", "judge-1 (3), judge-1-2026-01-01 (3)")
-    assert "(replies of each in brackets): judge-1 (3), judge-1-2026-01-01 (3)." in page_of(run)
+    assert "(number of replies in brackets): judge-1 (3), judge-1-2026-01-01 (3)." in page_of(run)
     (used_judge,) = [
         judge_entry for judge_entry in summary_json(report)["provenance"]["judges"] if judge_entry["primary"]
     ]
@@ -143,7 +143,7 @@ def test_gate_is_undecided_between_runs_of_different_models(judge: JudgeServer) 
     assert other_model_gate.checks[0].value == allowed.checks[0].value
     assert re.fullmatch(
         r"drop of at most 0\.900 against the baseline: undecided at -0\.\d+ \(.* to .*\)\. Different models"
-        r" answered under a judge's name, .* ask for the gate across models\.",
+        r" answered under the same judge name, .* request the gate across models\.",
         gate_reasons(other_model_gate)[0],
     )
     assert gate(second, GateRequest(fail_under=0.01)).verdict is GateVerdict.PASSED  # nothing is compared
@@ -217,7 +217,7 @@ def test_page_shows_the_preflight(judge: JudgeServer) -> None:
     judge.behave(actions.without("json_schema", "logprobs"))
     run = start_and_drain(remote_run(judge, 2))
     page = page_of(run)
-    assert "remote@1 · forced tool call · answered by judge-1 · tells tokens · no log probabilities" in page
+    assert "remote@1 · forced tool call · answered by judge-1 · returns token counts · no log probabilities" in page
     assert Preflight.objects.get().judge_hash[:12] in page
 
 

@@ -110,4 +110,4 @@ def test_formula_line_names_the_only_metric_of_some_questions() -> None:
     report = make_report(scored_run("standard", VALUES))
     with override("en"):
         line = formula_in_words(report.formula, report.metrics)
-    assert line.endswith("alone for questions of: negative")
+    assert line.endswith("only Negative detection for questions in: negative")
