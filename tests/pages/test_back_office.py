@@ -420,7 +420,7 @@ def test_every_task_and_step_of_the_index_opens_for_its_role(person: str) -> Non
     client = world.client(person)
     response = client.get(reverse("admin:index"))
     page = response.context["page"]
-    assert [str(link.title) for link in page.attention] == ["1 incomplete run"]
+    assert [str(link.title) for link in page.attention] == ["1 run is incomplete"]
     links = [*page.attention, *page.tasks, *(link for link in page.steps if link.address and not link.done)]
     assert len(links) > 5
     for link in links:

@@ -39,14 +39,20 @@ def count_queries(world: World, person: str, url: str) -> int:
     return len(queries)
 
 
+def count_after_first_view(world: World, person: str, url: str) -> int:
+    """The number of queries of a page that was seen before: the first view records which judge's values it showed."""
+    count_queries(world, person, url)
+    return count_queries(world, person, url)
+
+
 PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "home of a lead": ("lead", lambda w: reverse("home"), 23),
     "runs": ("lead", lambda w: reverse("run-list"), 10),
     "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 15),
-    "answers of a run": ("lead", lambda w: reverse("run-answers", args=[w.run.pk]), 25),
+    "answers of a run": ("lead", lambda w: reverse("run-answers", args=[w.run.pk]), 24),
     "progress": ("lead", lambda w: reverse("run-progress", args=[w.run.pk]), 17),
     "agreement": ("lead", lambda w: reverse("run-agreement", args=[w.run.pk]), 24),
-    "answer": ("lead", lambda w: reverse("answer", args=[w.answer.pk]), 30),
+    "answer": ("lead", lambda w: reverse("answer", args=[w.answer.pk]), 29),
     "queues for a lead": ("lead", lambda w: reverse("queue-list"), 10),
     "queues for a member": ("member", lambda w: reverse("queue-list"), 8),
     "home of a member": ("member", lambda w: reverse("home"), 14),
@@ -74,9 +80,9 @@ def test_query_count_is_independent_of_row_count(name: str) -> None:
     cache.clear()
     world = make_world()
     world_with_more_rows(world)
-    count_small = count_queries(world, person, url(world))
+    count_small = count_after_first_view(world, person, url(world))
     world_with_more_rows(world)
-    assert count_queries(world, person, url(world)) == count_small
+    assert count_after_first_view(world, person, url(world)) == count_small
     # Each of these features adds queries to pages of the core.
     complete = all(map(is_installed, ("attacks", "corpora", "pairs", "retrieval_truth")))
     assert count_small == expected_count if complete else count_small <= expected_count

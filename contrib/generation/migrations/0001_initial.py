@@ -91,7 +91,7 @@ class Migration(migrations.Migration):
                     ('position', models.PositiveIntegerField()),
                     ('kind', models.CharField(max_length=20, verbose_name='kind')),
                     ('content', models.JSONField()),
-                    ('removed_by', models.CharField(blank=True, choices=[('no_question', 'not a question with an answer'), ('leaked', 'reveals its answer or passage'), ('duplicate', 'duplicates another question'), ('trivial', 'passage found by question words alone'), ('not_answerable', 'not answerable from its passages'), ('elsewhere', 'also answered by another passage, or by just one of several'), ('known', 'the model knows the answer without the passage'), ('unchecked', 'could not be checked')], default='', max_length=16, verbose_name='filtered out')),
+                    ('removed_by', models.CharField(blank=True, choices=[('no_question', 'not a question with an answer'), ('leaked', 'reveals its answer or passage'), ('duplicate', 'duplicates another question'), ('trivial', 'passage found by question words only'), ('not_answerable', 'not answerable from its passages'), ('elsewhere', 'also answered by another passage, or by just one of several'), ('known', 'the model knows the answer without the passage'), ('unchecked', 'could not be checked')], default='', max_length=16, verbose_name='filtered out')),
                     ('detail', models.JSONField(default=dict)),
                 ],
                 options={

@@ -178,7 +178,7 @@ def test_linked_account_gets_the_same_access_as_by_password(sso: Sso, name: str)
 
 def test_authorization_request_has_state_nonce_and_pkce(sso: Sso) -> None:
     page = Browser(sso.strict).get("/login/")
-    assert "Log in by Team ID" in page.text
+    assert "Log in with Team ID" in page.text
     assert "form-action 'self';" in page.headers["Content-Security-Policy"] + ";"  # no form leads elsewhere
     browser = Browser(sso.strict)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', browser.get("/login/").text)
@@ -240,7 +240,7 @@ def test_browser_is_redirected_to_a_provider_at_another_origin(sso: Sso, scripts
     with chromium() as browser:
         page = browser.new_context(java_script_enabled=scripts, locale="en").new_page()
         page.goto(f"{sso.strict}/login/?next=/account/data-retention/")
-        page.get_by_role("button", name="Log in by Team ID").click()
+        page.get_by_role("button", name="Log in with Team ID").click()
         page.wait_for_url("**/account/data-retention/")
         page.close()
 

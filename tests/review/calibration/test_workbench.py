@@ -240,7 +240,7 @@ def test_evaluator_drafts_and_lead_tests_in_the_browser(
     page = compact(lead.get(url, page_params(place, version)).content.decode())
     assert '<span class="big">accepted</span>' in page
     lead.post(test_url, page_params(place, version))  # in force already: refused in words
-    assert b"works by" in lead.get(url, page_params(place, version)).content
+    assert b"already uses" in lead.get(url, page_params(place, version)).content
 
 
 def test_invalid_draft_text_is_kept_with_its_errors(place: CalibrationSetup) -> None:

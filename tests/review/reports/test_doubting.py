@@ -107,7 +107,7 @@ def test_runs_by_different_models_are_not_compared_as_one_series(judge: JudgeSer
     client = Client()
     client.force_login(make_user(Role.EVALUATOR, first.project))
     page = client.get(f"/runs/compare/?runs={first.pk},{second.pk}", headers={"accept-language": "en"}).content.decode()
-    assert "another served model" in page
+    assert "different served model" in page
     assert "judge-1-2026-06-01 (3)" in page
     cached_run = start_and_drain(remote_run(judge, answers))  # by the newest replies, whatever answers now
     assert differing_versions([make_report(second), make_report(cached_run)]) == {}
