@@ -23,8 +23,6 @@ KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
 # Workers use all cores already; threads of linear algebra would only wait for each other.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 CORES = os.cpu_count() or 1
-# Each fault test starts several processes of its own, and expects them to work within some seconds.
-FAULT_WORKERS = CORES
 OTHER_TARGETS = "not endurance and not crowd and not bench"
 # The exit code of pytest where no test has these marks, as a slice may have it.
 NO_TESTS = 5
@@ -33,7 +31,8 @@ NO_TESTS = 5
 class Lane(NamedTuple):
     """Tests that run in one pytest process: their marks, and on which database.
 
-    By default one worker more than there are cores, since tests wait for browsers and servers."""
+    By default one worker more than there are cores, since tests wait for browsers and servers. Faults take one less,
+    because each test starts several processes and expects them to work within some seconds."""
 
     title: str
     marks: str
@@ -48,7 +47,7 @@ FAST = (
 ALL_TESTS = (
     Lane("All tests, SQLite", "not faults"),
     Lane("All tests, PostgreSQL", "database and not faults and not browser", postgres=True),
-    Lane("Faults", "faults", workers=FAULT_WORKERS),
+    Lane("Faults", "faults", workers=CORES),
 )
 REMAINING_TESTS = (
     Lane("Slow tests, SQLite", "slow and not faults"),
@@ -57,7 +56,7 @@ REMAINING_TESTS = (
         "database and not faults and not browser and (slow or not both_databases)",
         postgres=True,
     ),
-    Lane("Faults", "faults and slow", workers=FAULT_WORKERS),
+    Lane("Faults", "faults and slow", workers=CORES),
 )
 
 

@@ -38,33 +38,15 @@ KOREAN = {
     r"견주": "비교",
     r"시행 중": "적용 중",
 }
-#: Texts in which a pattern is meant, with the reason.
-EXCEPTIONS: dict[str, str] = {}
-
-
-def unnatural_texts(entries: list[tuple[str, str]]) -> list[str]:
-    """Return a line for each text and pattern found; ``entries`` are pairs of English and Korean."""
-    lines = []
-    for english, korean in entries:
-        if english in EXCEPTIONS:
-            continue
-        for text, patterns in ((english, ENGLISH), (korean, KOREAN)):
-            lines += [f"{text!r}: {advice}" for pattern, advice in patterns.items() if re.search(pattern, text)]
-    return lines
 
 
 def main() -> int:
     """Print every text that reads as translated; 1 if there is one."""
-    entries = [
-        (english, korean)
-        for entry in polib.pofile(str(CATALOGUE))
-        for english, korean in (
-            (entry.msgid, entry.msgstr or entry.msgstr_plural.get(0, "")),
-            (entry.msgid_plural, ""),
-        )
-        if english
-    ]
-    lines = unnatural_texts(entries)
+    lines = []
+    for entry in polib.pofile(str(CATALOGUE)):
+        korean = entry.msgstr or entry.msgstr_plural.get(0, "")
+        for text, patterns in ((entry.msgid, ENGLISH), (entry.msgid_plural, ENGLISH), (korean, KOREAN)):
+            lines += [f"{text!r}: {advice}" for pattern, advice in patterns.items() if re.search(pattern, text)]
     print("\n".join(lines))
     return 1 if lines else 0
 

@@ -161,6 +161,7 @@ def _hash_number(*parts: object) -> int:
 
 
 ANSWER, RUN = "answer", "run"
+NO_TEXT = hashlib.sha256().hexdigest()
 
 
 def record_exposure(user: User | AnonymousUser, subject: Answer | Run, via: str) -> None:
@@ -197,9 +198,10 @@ def exposed_answers(user_ids: Collection[int], answer_ids: Collection[int]) -> d
     if not exposures:
         return {}
     answer_sets = dict(runs.values_list("pk", "answer_set_id"))
-    equal_answers: dict[tuple[int, str], list[tuple[int, int]]] = {}
-    for pk, answer_set, question, text in candidates.values_list("pk", "answer_set_id", "question_id", "text"):
-        equal_answers.setdefault((question, text or f"answer {pk}"), []).append((pk, answer_set))
+    equal_answers: dict[tuple[int, str | int], list[tuple[int, int]]] = {}
+    for pk, answer_set, question, digest in candidates.values_list("pk", "answer_set_id", "question_id", "text_hash"):
+        # Answers without a text equal no other.
+        equal_answers.setdefault((question, pk if digest == NO_TEXT else digest), []).append((pk, answer_set))
     exposed: dict[int, set[int]] = {}
     for user in {user for user, _, _ in exposures}:
         own_exposures = {(scope, object_id) for by, scope, object_id in exposures if by == user}

@@ -35,7 +35,7 @@ class QueuePreview:
     pace_measured: bool
     pace: float
     criteria_per_answer: int
-    exposed: Mapping[str, int]
+    exposed: Mapping[User, int]
     plan: QueuePlan
 
 
@@ -65,10 +65,10 @@ def queue_preview(
     repeat_window(spec.repeat_share, ratings, len(reviewers))
     ratings_each = math.ceil(ratings * (1 + spec.repeat_share) / max(len(reviewers), 1))
     criteria = min(len(metrics), CRITERIA_PER_ANSWER) if spec.rotates_criteria(len(metrics)) else len(metrics)
-    exposed: dict[str, int] = {}
+    exposed: dict[User, int] = {}
     if spec.mode == Mode.BLIND:
         seen = exposed_answers([reviewer.pk for reviewer in reviewers], plan.items)
-        exposed = {str(reviewer): len(seen[reviewer.pk]) for reviewer in reviewers if seen.get(reviewer.pk)}
+        exposed = {reviewer: len(seen[reviewer.pk]) for reviewer in reviewers if seen.get(reviewer.pk)}
     pace = answer_pace(runs[0].project_id, criteria, list(plan.items))
     return QueuePreview(
         frame_size=plan.frame_size,

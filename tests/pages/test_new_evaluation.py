@@ -391,7 +391,7 @@ def test_answers_with_unknown_headings_are_imported_from_the_mapping_page(
     fields = {field.html_name: field.value() for field in client.get(address).context["columns"]}
     assert list(fields.values()) == ["question_id", "answer", "contexts", "contexts", "contexts"]
     page = client.post(f"{address}columns/", fields, follow=True).content.decode()
-    assert "2 of them has retrieved passages" in page
+    assert "2 of them have retrieved passages" in page
     assert f"1. a {ids[0]}" in page
     assert "2. c; d" in page
     client.post(f"{address}confirm/")

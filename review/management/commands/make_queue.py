@@ -109,7 +109,7 @@ class Command(SiteCommand):
             "criteria": len(metrics),
             "criteria_each": preview.criteria_per_answer if preview.criteria_per_answer < len(metrics) else None,
             "goals": [asdict(goal) for goal in goals],
-            "exposed": dict(preview.exposed),
+            "exposed": {person.username: count for person, count in preview.exposed.items()},
         }
         if options["format"] == "json":
             self.stdout.write(json.dumps(facts, ensure_ascii=False, allow_nan=False))

@@ -80,7 +80,7 @@ def test_combining_is_idempotent_and_a_retried_member_supersedes(answers: Answer
     def is_third_judge(request: ReceivedRequest) -> bool:
         return request.body["model"] == "model-three" and not request.is_preflight
 
-    judge_server.when(is_third_judge, actions.text("no readable verdict"))
+    judge_server.when(is_third_judge, actions.text("no verdict"))
     run = run_judges(answers, NAMES, "mean")
     assert run.state == Run.State.COMPLETED  # two of three are enough
     earlier_values = values(run, "mean-of-3")

@@ -218,6 +218,6 @@ def test_missing_and_other_programs_are_named_before_the_backup(
     with pytest.raises(DomainError) as refusal:
         create_backup(tmp_path / "a.backup")
     sentence = explain_refusal(refusal.value)
-    assert f"PostgreSQL {server_version} are needed" in sentence
+    assert f"PostgreSQL {server_version} are required" in sentence
     assert present in sentence
     assert list(tmp_path.iterdir()) == [folder]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 
 from evaluation.core.errors import DomainError
 from evaluation.judges.shipped import definitions
@@ -71,7 +72,12 @@ def test_preview_names_reviewers_who_saw_the_judge() -> None:
     reader, other = (make_user("reviewer", run.project) for _ in range(2))
     record_answer_exposure(reader, run.answer_set.answers.values_list("pk", flat=True)[:4], "run page")
     metrics = list(definitions(["correctness"]).values())
-    assert queue_preview([run], metrics, spec, reviewers=[reader, other]).exposed == {str(reader): 4}
+    assert queue_preview([run], metrics, spec, reviewers=[reader, other]).exposed == {reader: 4}
+    page = render_to_string(
+        "review/queues/_queue_preview.html",
+        {"preview": {"estimate": queue_preview([run], metrics, spec, reviewers=[reader])}, "run": run},
+    )
+    assert f"{reader.display_name} has seen the judge's values for 4 of these answers" in " ".join(page.split())
     assisted = spec.model_copy(update={"mode": "assisted"})
     assert not queue_preview([run], metrics, assisted, reviewers=[reader, other]).exposed
 

@@ -142,7 +142,7 @@ def test_a_run_without_a_judge() -> None:
     )
     assert verdict_sentences(run) == (  # .2 x 1 + .1 x .5 + .1 x 1 = .35 of .4
         "No judge scored these answers. All figures were computed by rules.",
-        "No overall score to report: rules alone give 0.87 for 40% of the profile's weight.",
+        "No overall score to report: rules give 0.87 for 40% of the profile's weight.",
         "Compare it with another run on the same questions.",
     )
 
@@ -240,7 +240,7 @@ def test_page_report_command_and_rest_have_one_verdict() -> None:
         ),
         (
             figures(Trust.YES, value=0.8, shared=19, experts=0.9),
-            "Judge and experts agree well. How well experts agree with each other is not known yet.",
+            "Judge and experts agree well. How well experts agree with each other is still unknown.",
         ),
         (
             figures(Trust.YES, value=0.8, experts=0.9),
