@@ -68,6 +68,7 @@ PAGES = {
     ("POST", "answers-encoding"): EVALUATES,
     ("GET", "search"): LOGGED_IN,
     ("GET", "run-list"): LOGGED_IN,
+    ("GET", "intervals"): LOGGED_IN,
     ("GET", "run"): SEES_RUNS,
     ("GET", "run-report"): SEES_RUNS,
     ("GET", "run-records"): LEADS,

@@ -14,5 +14,6 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/report/", views.run_report, name="run-report"),
     path("runs/<int:pk>/records/", views.run_records, name="run-records"),
     path("runs/<int:pk>/progress/", views.run_progress, name="run-progress"),
+    path("intervals/", views.intervals, name="intervals"),
     path("runs/<int:pk>/retrieval/", views.run_retrieval, name="run-retrieval"),
 ]

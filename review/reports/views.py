@@ -107,6 +107,12 @@ def run_assume(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @signed_in_get
+def intervals(request: HttpRequest) -> HttpResponse:
+    """Explain how each kind of interval is computed."""
+    return render(request, "review/reports/intervals.html")
+
+
+@signed_in_get
 def run_retrieval(request: HttpRequest, pk: int) -> HttpResponse:
     """Show retrieval by depth. The page reveals no judge values."""
     rows = Run.objects.select_related("answer_set__question_set", "answer_set__system_version__system")

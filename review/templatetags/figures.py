@@ -6,12 +6,15 @@ from typing import Protocol
 from django import template
 
 from evaluation.messages import numbers
+from review.agreement import run_agreement
 from review.agreement.plots import STATISTICS
+from review.calibration import pages as calibration
 from review.reports.figure import why_withheld
 from review.reports.figure_cards import cell
 from review.reports.licence_words import licence_reason, licence_state
 from review.statistics.agreement.pair import PairAgreement
 from review.statistics.agreement.trust import Trust
+from review.statistics.paired_tests import family, paired
 
 register = template.Library()
 for _filter in (
@@ -107,3 +110,15 @@ CHIP_CLASSES = {Trust.NO: "bad", Trust.YES: "ok", Trust.CARE: "warn", Trust.EXPE
 def trust_class(trust: Trust) -> str:
     """CSS class of a verdict's chip."""
     return CHIP_CLASSES.get(trust, "")
+
+
+@register.inclusion_tag("review/reports/_interval_definitions.html")
+def interval_definitions() -> dict[str, int]:
+    """Define every kind of interval, with the numbers of resamples in use."""
+    return {
+        "agreement_resamples": run_agreement.RESAMPLES,
+        "validation_resamples": calibration.RESAMPLES,
+        "permutations": paired.PERMUTATIONS,
+        "family_resamples": family.RESAMPLES,
+        "rank_resamples": family.PAIR_RESAMPLES,
+    }

@@ -126,7 +126,7 @@ def test_incomplete_run_shows_reason_and_retry_without_headline(run: Run) -> Non
 
 def test_every_plot_has_a_table(run: Run) -> None:
     page = run_page(client_with_role(Role.VIEWER, run), run)
-    assert page.count('class="forest') == page.count("95% CI</th>")
+    assert page.count('class="forest') == page.count('#interval-score"\n  >95% CI</a>')
 
 
 def test_exposure_to_worst_answers_is_recorded() -> None:
