@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, count, islice
+from operator import itemgetter
 from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol
 
 from evaluation.core.errors import InvalidFile
@@ -43,7 +44,7 @@ from evaluation.formats.shaping import (
     refuse_unknown_columns,
 )
 from evaluation.formats.spool import SpooledIndex, SpooledSequence
-from evaluation.formats.tables import SEPARATOR_LINE, detect_delimiter, read_header, read_row
+from evaluation.formats.tables import SEPARATOR_LINE, detect_delimiter, read_header, read_row, skip_titles
 from evaluation.formats.text_trees import JSONSyntaxError, scan_json
 from evaluation.formats.tree import FileTree, Limits, Node, NodeKind, Problems, TreeBuilder
 
@@ -285,20 +286,24 @@ def _table(file: BinaryIO, head: str, problems: Problems) -> Iterator[_StreamedR
 
     def iterate_lines() -> Iterator[str]:
         nonlocal end
-        for _, text, end in _lines(file, problems):  # noqa: B007 -- read by the loop below
+        for _, text, end in _lines(file, problems):  # noqa: B007 -- read by the rows below
             yield text
+
+    reader = csv.reader(iterate_lines(), delimiter=delimiter, strict=True)
+    # Keeps the end of each row, because titles are looked for several rows ahead.
+    rows = ((number, cells, end) for number, cells in enumerate(reader, 1))
 
     builder = TreeBuilder(problems, _LIMITS)
     header: list[str] = []
     number = 0
     try:
-        for number, cells in enumerate(csv.reader(iterate_lines(), delimiter=delimiter, strict=True), 1):
-            if number == 1:
-                header = read_header(cells, problems)
+        for number, cells, row_end in skip_titles(rows, itemgetter(1), problems):
+            if not header:
+                header = read_header(cells, problems, row=number)
                 if len(header) > _LIMITS.columns:
-                    problems.stop("too_many_columns", 1, limit=_LIMITS.columns)
+                    problems.stop("too_many_columns", number, limit=_LIMITS.columns)
             elif any(cell.strip() for cell in cells) and (node := read_row(header, cells, number, builder)):
-                yield _StreamedRecord(node, end)
+                yield _StreamedRecord(node, row_end)
     except csv.Error as error:
         problems.stop("csv_syntax", number + 1, detail=str(error))
 

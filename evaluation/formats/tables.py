@@ -9,15 +9,42 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, time
-from typing import Any
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Any, TypeVar
 
 from evaluation.core.errors import InvalidFile
 from evaluation.formats.tree import Limits, Node, NodeKind, Problems, TreeBuilder
 
+RowT = TypeVar("RowT")
 
-def read_header(names: Sequence[str], problems: Problems, *, may_be_blank: bool = False) -> list[str]:
+# A header is looked for within this many rows.
+MAX_TITLE_ROWS = 20
+
+
+def skip_titles(rows: Iterator[RowT], texts: Callable[[RowT], Sequence[str]], problems: Problems) -> Iterator[RowT]:
+    """Return the rows from the header on; skipped rows are remarked.
+
+    A title or note above the table fills only the first of several cells, and a row with more cells follows. Files of
+    one column have no titles."""
+    head: list[RowT] = []
+    header = 0
+    for row in islice(rows, MAX_TITLE_ROWS + 1):
+        head.append(row)
+        cells = texts(row)
+        filled = [position for position, text in enumerate(cells) if text.strip()]
+        if len(filled) > 1:
+            header = len(head) - 1
+        if filled and (filled != [0] or len(cells) == 1):
+            break
+    if header:
+        problems.remark("titles_left_out", 1, rows=header)
+    return chain(head[header:], rows)
+
+
+def read_header(names: Sequence[str], problems: Problems, *, row: int = 1, may_be_blank: bool = False) -> list[str]:
     """Return the stripped column names; columns after the last name are cut off.
 
     A duplicate name is a problem, and a missing one in between unless it ``may_be_blank``.
@@ -27,16 +54,16 @@ def read_header(names: Sequence[str], problems: Problems, *, may_be_blank: bool 
     while header and not header[-1]:
         header.pop()
     if not header:
-        problems.stop("header_empty", 1, column=1)
+        problems.stop("header_empty", row, column=1)
     seen_names: set[str] = set()
     for position, name in enumerate(header, start=1):
         # pandas leaves the name of its index empty; _without_index checks whether the column is one.
         if not name and (may_be_blank or position == 1):
             continue
         if not name:
-            problems.add("header_empty", 1, column=position)
+            problems.add("header_empty", row, column=position)
         elif name in seen_names:
-            problems.add("header_twice", 1, name, name=name)
+            problems.add("header_twice", row, name, name=name)
         seen_names.add(name)
     return header
 
@@ -60,7 +87,7 @@ def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
     builder = TreeBuilder(problems, limits)
     header: list[str] = []
     nodes: list[Node] = []
-    number = 0
+    number = header_row = 0
     # Positions of columns without a name, which are left out if they are empty; others are reported once.
     nameless: set[int] = set()
     reported: set[int] = set()
@@ -70,18 +97,18 @@ def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
             for number, _cells in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), start=1):
                 if number > limits.rows:
                     problems.stop("too_many_rows", number, limit=limits.rows)
-        for number, cells in enumerate(rows, start=1):
+        for number, cells in skip_titles(enumerate(rows, start=1), itemgetter(1), problems):
             if number > limits.rows:
                 problems.stop("too_many_rows", number, limit=limits.rows)
-            if number == 1:
-                header = read_header(cells, problems, may_be_blank=True)
+            if not header:
+                header, header_row = read_header(cells, problems, row=number, may_be_blank=True), number
                 nameless = {position for position, name in enumerate(header) if position and not name}
                 if len(header) > limits.columns:
-                    problems.stop("too_many_columns", 1, limit=limits.columns)
+                    problems.stop("too_many_columns", number, limit=limits.columns)
             elif nameless and len(cells) >= len(header) and any(cells):
                 for position in sorted(nameless - reported):
                     if cells[position].strip():
-                        problems.add("header_empty", 1, column=position + 1)
+                        problems.add("header_empty", header_row, column=position + 1)
                         reported.add(position)
                 names = [name for position, name in enumerate(header) if position not in nameless]
                 cells = [cell for position, cell in enumerate(cells) if position not in nameless]
@@ -203,14 +230,15 @@ def _table(rows: Iterable[Any], problems: Problems, limits: Limits) -> Node:
     builder = TreeBuilder(problems, limits)
     header: list[str] = []
     nodes: list[Node] = []
-    for number, cells in enumerate(rows, start=1):
+    for number, cells in skip_titles(enumerate(rows, start=1), _cell_texts, problems):
         if number > limits.rows:
             problems.stop("too_many_rows", number, limit=limits.rows)
         row_cells = [_cell(cell, number, header, position, builder) for position, cell in enumerate(cells)]
-        if number == 1:
-            header = read_header(["" if cell.absent else cell.spelling for cell in row_cells], problems)
+        if not header:
+            names = ["" if cell.absent else cell.spelling for cell in row_cells]
+            header = read_header(names, problems, row=number)
             if len(header) > limits.columns:
-                problems.stop("too_many_columns", 1, limit=limits.columns)
+                problems.stop("too_many_columns", number, limit=limits.columns)
             continue
         while len(row_cells) > len(header) and row_cells[-1].absent:
             row_cells.pop()
@@ -219,6 +247,10 @@ def _table(rows: Iterable[Any], problems: Problems, limits: Limits) -> Node:
         if not all(cell.absent for cell in row_cells):
             nodes.append(row_node(header, row_cells, number))
     return Node(NodeKind.LIST, _without_index(header, nodes, problems), 1)
+
+
+def _cell_texts(row: tuple[int, Sequence[Any]]) -> list[str]:
+    return ["" if cell.value is None else str(cell.value) for cell in row[1]]
 
 
 # Number of digits that Excel stores exactly.

@@ -146,6 +146,7 @@ shape_known shape columns
 assertions_not_taken types
 rows_left_out rows
 index_left_out
+titles_left_out rows
 columns_not_read columns
 qrels_added rows missing
 qrels_of_unknown judgements topics ids

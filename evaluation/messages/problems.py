@@ -36,7 +36,8 @@ PROBLEM_MESSAGES = {
     "file_empty": _("The file is empty."),
     "file_too_large": _(
         "The file is %(size)s. The limit here is %(limit)s (CONCORD_UPLOAD_BYTES). Split it into "
-        "several files, save answers as JSON Lines, or import it at a terminal, which has no limit."
+        "several files, save answers as JSON Lines, or import questions and answers with a command, which has "
+        "no limit for them."
     ),
     "file_archive": _(
         "The file is actually a ZIP archive or an Excel workbook. Archives can't be read. Rename a "
@@ -269,6 +270,7 @@ PROBLEM_MESSAGES = {
         "%(rows)s row(s) list passages of which one is enough. Here, each counts as a passage to find."
     ),
     "shape_known": _("Read as %(shape)s: %(columns)s."),
+    "titles_left_out": _("%(rows)s row(s) above the column names were left out as a title or note."),
     "index_left_out": _("The first column was left out: it has no name and only counts rows (pandas index)."),
     "columns_not_read": _("Binary columns are not read: %(columns)s."),
     "qrels_added": _(
@@ -357,7 +359,7 @@ PARSER_MESSAGES: tuple[tuple[str, Promise], ...] = (
         _("a text isn't closed on its line or contains a control character"),
     ),
     (r"^Invalid \\", _("a backslash is followed by a character that JSON doesn't allow")),
-    (r"^Expecting value|^(?P<found>.*) is no JSON( value)?$", _("no JSON value begins here")),
+    (r"^Expecting value|^(?P<found>.*) is not (valid JSON|a JSON value)$", _("no JSON value begins here")),
     (r"^a key appears twice", _("a key appears twice")),
     # CSV
     (r"^unexpected end of data", _("a quote is never closed")),

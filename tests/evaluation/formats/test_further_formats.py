@@ -16,9 +16,10 @@ from evaluation.core.errors import InvalidFile
 from evaluation.core.samples import ContextSpec
 from evaluation.formats.columnar import read_columnar
 from evaluation.formats.reading import read_answers, read_questions
+from evaluation.formats.streaming import MemorySource, read_question_set
 from evaluation.formats.trec import detect_trec_form
 from evaluation.formats.tree import Limits, Problems
-from tests.evaluation.formats.support import expect_problems, facts
+from tests.evaluation.formats.support import expect_problems, facts, xlsx
 
 ROWS = [
     {"question_id": 7, "question": "q", "answer": "a", "contexts": [{"id": "k", "text": "t", "score": 0.5}]},
@@ -194,6 +195,32 @@ def test_consecutive_pandas_index_is_left_out() -> None:
     assert file.metadata_keys == ()
     assert "index_left_out" in [remark.code for remark in file.remarks]
     assert facts(expect_problems(read_questions, ",question\n0,q\n5,p\n", "a.csv")) == [("header_empty", 1, "")]
+
+
+TITLED = (["Answers of March", "", ""], ["", "", ""], ["checked by Kim", "", ""], ["question", "expected_answer", "n"])
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
+def test_title_rows_above_the_header_are_left_out(name: str) -> None:
+    rows = [*TITLED, ["q", "a", ""], ["p", "b", "2"]]
+    data = xlsx(*rows) if name == "a.xlsx" else "".join(f"{','.join(row)}\n" for row in rows).encode()
+    file = read_questions(data, name)
+    assert [(question.text, question.references) for question in file.questions] == [("q", ("a",)), ("p", ("b",))]
+    remark = next(remark for remark in file.remarks if remark.code == "titles_left_out")
+    assert remark.params == {"rows": 3}
+    if name == "a.csv":
+        streamed = read_question_set(MemorySource(data), name)
+        assert ([*streamed.questions], streamed.remarks) == ([*file.questions], file.remarks)
+
+
+def test_problems_below_a_title_name_the_row_of_the_header() -> None:
+    text = "Answers,,\nquestion,question,x\nq,p,1\n"
+    assert ("header_twice", 2, "question") in facts(expect_problems(read_questions, text, "a.csv"))
+
+
+@pytest.mark.parametrize("text", ["question\nq\np\n", "question,,\nq,,\n", ",,\nquestion,x,\nq,1,\n"])
+def test_tables_without_titles_keep_their_header(text: str) -> None:
+    assert next(iter(read_questions(text.encode(), "a.csv").questions)).text == "q"
 
 
 def test_pandas_columns_in_json_are_rows() -> None:
