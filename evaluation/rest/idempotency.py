@@ -66,6 +66,11 @@ def run_once(method: Callable[..., Response], request: Request, *args: Any, **kw
     return response
 
 
+def purge_expired() -> int:
+    """Delete stored responses older than a day, of every user; returns how many."""
+    return IdempotencyKey.objects.filter(created_at__lt=timezone.now() - RETENTION).delete()[0]
+
+
 def _render(data: Any) -> bytes:
     rendered: bytes = JSONRenderer().render(data)
     return rendered

@@ -132,7 +132,7 @@ def test_old_replies_lose_their_texts_and_are_not_reused(settings: Any) -> None:
     assert not Reply.objects.filter(raw="").exists()
     settings.CONCORD_REPLY_RETENTION_DAYS = 30
     call_command("purge", stdout=output)
-    assert "1 replies" in output.getvalue()
+    assert "older than 30 days: 1 emptied" in output.getvalue()
     assert list(Reply.objects.order_by("pk").values_list("raw", "cost", "request_hash")) == [
         ("", 1, "h"),
         ("old 1", 1, "h"),
@@ -157,7 +157,7 @@ def test_unsent_calls_are_deleted_and_calls_of_unknown_cost_stay() -> None:
     initial_spending = spending(run)
     output = StringIO()
     call_command("purge", stdout=output)
-    assert output.getvalue().startswith("1 calls")
+    assert output.getvalue().startswith("Calls planned more than a day ago and never sent: 1 deleted")
     assert list(Attempt.objects.order_by("pk")) == attempts[1:]
     assert list(Reply.objects.order_by("pk").values_list("attempt", flat=True)) == [row.pk for row in attempts[1:3]]
     assert spending(run) == initial_spending

@@ -1,4 +1,4 @@
-"""Erase a person, or delete unsent calls, unfinished imports, old failed log-ins and old replies of judges."""
+"""Erase a person, or delete rows that are no longer needed: unsent calls, unfinished imports, old replies and more."""
 
 from datetime import timedelta
 from typing import Any
@@ -13,6 +13,7 @@ from evaluation.core.errors import DomainError
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.explanations import explain_refusal
 from evaluation.models import User
+from evaluation.rest.idempotency import purge_expired
 from evaluation.storage.append_only import UNFINISHED_LIMIT
 
 
@@ -20,14 +21,13 @@ class Command(SiteCommand):
     """``purge [--person NAME] [--by NAME]``: without a person, applies ``CONCORD_REPLY_RETENTION_DAYS``."""
 
     help = (
-        "Take out unsent calls, unfinished imports, old failed log-ins and, by CONCORD_REPLY_RETENTION_DAYS, old "
-        "replies, or a person's "
-        "name and texts; figures stay."
+        "Delete unsent calls, unfinished imports, old failed log-ins, expired REST responses and, by "
+        "CONCORD_REPLY_RETENTION_DAYS, old replies; or erase a person's name and texts. Figures stay."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--person", metavar="NAME", help="user name of the person to be erased")
-        parser.add_argument("--by", metavar="NAME", help="user name of who decided this, for the audit log")
+        parser.add_argument("--person", metavar="NAME", help="user name of the person to erase")
+        parser.add_argument("--by", metavar="NAME", help="user name for the audit log of the person who decided this")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Purge and print the changed rows.
@@ -41,27 +41,22 @@ class Command(SiteCommand):
                 raise CommandError(explain_refusal(error)) from error
             for table, count in rows.items():
                 self.stdout.write(f"{table}: {count}")
-            self.stdout.write("The person is erased here. Backups of before still hold name and texts.")
+            self.stdout.write("The person is erased here. Older backups still hold name and texts.")
             return
         count = purge_unsent(timezone.now() - timedelta(days=1), by=by)
-        self.stdout.write(f"{count} calls that were planned more than a day ago and never sent are taken out")
+        self.stdout.write(f"Calls planned more than a day ago and never sent: {count} deleted")
         count = purge_unfinished(timezone.now() - UNFINISHED_LIMIT, by=by)
-        self.stdout.write(
-            f"{count} rows of imports that were cancelled or interrupted more than a day ago are taken out"
-        )
-        self.stdout.write(
-            f"{purge_failures()} rows of failed logins older than {FAILURE_RETENTION.days} days are deleted"
-        )
+        self.stdout.write(f"Rows of imports cancelled or interrupted more than a day ago: {count} deleted")
+        self.stdout.write(f"Failed log-ins older than {FAILURE_RETENTION.days} days: {purge_failures()} deleted")
+        self.stdout.write(f"Responses stored for an Idempotency-Key more than a day ago: {purge_expired()} deleted")
         if not settings.CONCORD_REPLY_RETENTION_DAYS:
-            self.stdout.write("Replies of judges are kept: CONCORD_REPLY_RETENTION_DAYS is 0.")
+            self.stdout.write("Judge replies: all kept, CONCORD_REPLY_RETENTION_DAYS is 0")
             return
         count = purge_replies(timezone.now() - timedelta(days=settings.CONCORD_REPLY_RETENTION_DAYS), by=by)
-        self.stdout.write(
-            f"{count} replies of judges that were older than {settings.CONCORD_REPLY_RETENTION_DAYS} days are emptied"
-        )
+        self.stdout.write(f"Judge replies older than {settings.CONCORD_REPLY_RETENTION_DAYS} days: {count} emptied")
 
     def _get_user(self, name: str) -> User:
         user = User.objects.filter(username=name).first()
         if user is None:
-            raise CommandError(f"There is nobody called {name}.")
+            raise CommandError(f"No user is called {name}.")
         return user

@@ -166,7 +166,7 @@ def test_purge_deletes_old_failures_and_the_audit_log_stays_intact(capsys: pytes
     FailedLogin.objects.update(created_at=timezone.now() - timedelta(days=31))
     FailedLogin.objects.create(name="lee", address="recent")
     call_command("purge")
-    assert "1 rows of failed logins older than 30 days are deleted" in capsys.readouterr().out
+    assert "Failed log-ins older than 30 days: 1 deleted" in capsys.readouterr().out
     assert FailedLogin.objects.get().address == "recent"
     call_command("verify_audit")
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 
 from evaluation.core.roles import Role
@@ -50,6 +51,18 @@ def test_key_belongs_to_one_request_for_one_day() -> None:
         errors = post(caller, "runs/", body, key).json()["errors"]
         assert errors == {"Idempotency-Key": ["Must be 1 to 200 characters."]}
     assert post(caller, "metrics/", {}, "k3").status_code in {403, 405}
+
+
+def test_purge_deletes_expired_keys_of_every_user(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = make_answer_set()
+    callers = [evaluator(answers.project), evaluator(answers.project)]
+    for caller in callers:
+        assert post(caller, "runs/", {"answer_set": answers.pk}, "k").status_code == 202
+    IdempotencyKey.objects.update(created_at=timezone.now() - timedelta(hours=25))
+    assert post(callers[0], "runs/", {"answer_set": answers.pk}, "k2").status_code == 202
+    call_command("purge")
+    assert "Responses stored for an Idempotency-Key more than a day ago: 1 deleted" in capsys.readouterr().out
+    assert IdempotencyKey.objects.count() == 1
 
 
 def test_refused_and_interrupted_requests_do_not_use_up_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
