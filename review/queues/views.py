@@ -25,7 +25,7 @@ from review.agreement.variation import reviewer_consistency
 from review.decisions.cases import open_cases
 from review.decisions.pages import case_rows
 from review.evidence.answers import record_queue_exposure
-from review.models import QueueMember, ReviewQueue
+from review.models import Draw, QueueMember, ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.models.queues import FIRST_OCCASION
 from review.queues.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, visible_queues
@@ -226,17 +226,20 @@ def _lead_context(queue: ReviewQueue, user: User) -> dict[str, Any]:
     """Template context for leads. ``disputes`` wait for a decision and do not show who rated what. ``runs`` are key and
     name of the sampled runs; ``draws`` describe the draws."""
     draws = list(queue.draws.select_related(f"run__{Run.NAME_RELATION}").order_by("pk"))
+    runs = dict.fromkeys((draw.run_id, str(draw.run)) for draw in draws)
     return {
         "progress": queue_progress(queue),
         "disputes": case_rows(open_cases(cases_for_lead(user).filter(queue=queue)), user),
-        "runs": list(dict.fromkeys((draw.run_id, str(draw.run)) for draw in draws)),
-        "draws": list(
-            dict.fromkeys(
-                gettext("%(strategy)s, seed %(seed)s") % {"strategy": strategy_title(draw.strategy), "seed": draw.seed}
-                for draw in draws
-            )
-        ),
+        "runs": list(runs),
+        "draws": list(dict.fromkeys(_draw_sentence(draw, with_run=len(runs) > 1) for draw in draws)),
     }
+
+
+def _draw_sentence(draw: Draw, *, with_run: bool) -> str:
+    facts = {"strategy": strategy_title(draw.strategy), "seed": draw.seed, "run": draw.run}
+    if with_run:
+        return gettext("%(run)s: %(strategy)s, seed %(seed)s") % facts
+    return gettext("%(strategy)s, seed %(seed)s") % facts
 
 
 def _people_page(request: HttpRequest, queue: ReviewQueue, error: str = "") -> HttpResponse:
@@ -317,7 +320,10 @@ def queue_new(request: HttpRequest) -> HttpResponse:
             messages.success(request, gettext("Queue opened. Reviewers see it on their home page."))
             return redirect("queue", queue.pk)
     elif not is_post:
-        form.initial = {name: request.GET[name] for name in ("strategy", "size") if name in request.GET}
+        size = min(QueueSpec().size, run.answer_set.answers.count())
+        form.initial = {"size": size} | {
+            name: request.GET[name] for name in ("strategy", "size") if name in request.GET
+        }
     status = 409 if error else (400 if form.errors else 200)
     return render(request, "review/queues/queue_new.html", {"run": run, "form": form, "error": error}, status=status)
 
