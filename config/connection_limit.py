@@ -32,10 +32,10 @@ def enforce_connection_limit(exempt: Collection[IPNetwork]) -> None:
         try:
             closed += close_excess_connections(exempt)
         except OSError:
-            log.exception("the connections of this process cannot be counted")
+            log.exception("cannot count the connections of this process")
         if closed and time.monotonic() - logged_at > LOG_SECONDS:
             counts = ", ".join(f"{count} of {address}" for address, count in closed.most_common(10))
-            log.warning("closed connections beyond %s of one address: %s", MAX_CONNECTIONS_PER_ADDRESS, counts)
+            log.warning("closed connections above the limit of %s per address: %s", MAX_CONNECTIONS_PER_ADDRESS, counts)
             closed.clear()
             logged_at = time.monotonic()
 

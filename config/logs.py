@@ -30,7 +30,7 @@ class KnownErrors(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, BadSignature):
-            record.msg, record.args = "a task that another SECRET_KEY signed was discarded; the sweep repeats it", ()
+            record.msg, record.args = "discarded a task signed with another SECRET_KEY; its work is enqueued again", ()
             record.exc_info = None
         elif isinstance(error, DatabaseError):
             record.msg, record.args = f"{record.getMessage()}: {error}".rstrip(), ()

@@ -119,7 +119,7 @@ def unavailable_response(request: HttpRequest, error: DatabaseError) -> HttpResp
     :raises DatabaseError: the given error, if the state of the database did not cause it."""
     if not (reason := unavailable_reason(error)):
         raise error
-    log.error("the database cannot be used, %s: %s", reason, error)
+    log.error("cannot use the database (%s): %s", reason, error)
     recheck()
     if not connection.in_atomic_block:
         # SQLite stays read-only on a connection that was opened while the file was read-only.

@@ -115,7 +115,7 @@ class BufferedRSGIAdapter:
             for chunk in chain((first, second), chunks):
                 asyncio.run_coroutine_threadsafe(_send(stream, chunk), loop).result(SEND_SECONDS)
         except (ProtocolClosed, TimeoutError):
-            log.info("a client left, or took nothing any more, before the end of the answer")
+            log.info("a client disconnected or stopped reading before the end of the response")
         finally:
             if close := getattr(response, "close", None):
                 close()

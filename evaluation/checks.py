@@ -46,7 +46,7 @@ def check_guards(*, databases: Sequence[str] | None = None, **_: Any) -> Sequenc
         missing = guards.missing_guards()
     except DatabaseError as error:
         return [Error(f"the database cannot be read: {error}", id="concord.E001")]
-    hint = "Run migrate: it puts them back."
+    hint = "Run migrate to restore it."
     return [Error(f"the guard {name} is missing", hint=hint, id="concord.E005") for name in missing]
 
 
@@ -92,7 +92,7 @@ def check_price_table(**_: Any) -> Sequence[CheckMessage]:
         return [
             Error(
                 f"CONCORD_PRICES: {problem.file} {problem.field}: {problem.params['error']}",
-                hint="docs/settings.md shows the form of the file.",
+                hint="See docs/settings.md for the format of the file.",
                 id="concord.E004",
             )
             for problem in error.problems

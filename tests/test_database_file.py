@@ -76,7 +76,7 @@ def test_log_of_another_file_is_refused(path: Path, tmp_path: Path, content: str
         else:
             shutil.copyfile(other, path)
         for _ in range(2):
-            with pytest.raises(sqlite3.OperationalError, match="-wal belongs to another database file") as raised:
+            with pytest.raises(sqlite3.OperationalError, match="-wal belongs to an earlier database file") as raised:
                 DatabaseFile(str(path))
             assert raised.value.sqlite_errorname == "SQLITE_READONLY_DBMOVED"
     for suffix in ("-wal", "-shm"):
@@ -100,7 +100,7 @@ def test_folder_copied_after_a_crash_is_opened_with_its_log(path: Path, tmp_path
     DatabaseFile(str(folder / path.name))
     assert rows(folder / path.name)[0] == "changed first 0"
     make_database(tmp_path / "other.sqlite3", "second").rename(path)
-    with pytest.raises(sqlite3.OperationalError, match="belongs to another database file"):
+    with pytest.raises(sqlite3.OperationalError, match="belongs to an earlier database file"):
         DatabaseFile(str(path))
 
 
@@ -132,7 +132,8 @@ def test_exchange_is_refused_while_serve_runs(path: Path, tmp_path: Path) -> Non
         assert server.stdout is not None
         assert server.stdout.readline() == "\n"
         make_database(tmp_path / "other.sqlite3", "second").rename(path)
-        with pytest.raises(sqlite3.OperationalError, match=rf"was replaced while process {server.pid} \(.* uses it"):
+        message = rf"was replaced while process {server.pid} \(.* was using it"
+        with pytest.raises(sqlite3.OperationalError, match=message):
             DatabaseFile(str(path))
         assert claim(str(path), "web").startswith(f"process {server.pid} (")
         assert claim(str(path), "worker") == ""
@@ -152,7 +153,7 @@ def test_overwritten_file_is_noticed_and_the_log_is_not_written_into_it(path: Pa
             with pytest.raises(sqlite3.OperationalError, match="was replaced while it was in use"):
                 file.require_unchanged()
     assert path.read_bytes() == other.read_bytes()
-    with pytest.raises(sqlite3.OperationalError, match="belongs to another database file"):
+    with pytest.raises(sqlite3.OperationalError, match="belongs to an earlier database file"):
         DatabaseFile(str(path))
 
 

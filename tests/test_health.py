@@ -134,7 +134,7 @@ def test_healthcheck_command_reports_all_issues_and_fails_for_serious_ones(setti
     printed = io.StringIO()
     with pytest.raises(SystemExit, match="1"):
         call_command("healthcheck", stdout=printed)
-    for text in ("no backup was taken in the last 24 hours", "no heartbeat", "note: endpoint local is left alone until",
+    for text in ("no backup in the last 24 hours", "no worker heartbeat in", "note: endpoint local is not called until",
                  "3 times so far: ended with code -9"):  # fmt: skip
         assert text in printed.getvalue()
     settings.CONCORD_BACKUP_HOURS = 0
@@ -149,7 +149,7 @@ def test_healthcheck_command_prints_no_traceback_on_database_failure(monkeypatch
     printed = io.StringIO()
     with pytest.raises(SystemExit, match="1"):
         call_command("healthcheck", stdout=printed)
-    assert printed.getvalue().startswith("the database takes no reading or writing (database_away): secret")
+    assert printed.getvalue().startswith("the database cannot be read or written (database_away): secret")
 
 
 @pytest.mark.django_db

@@ -77,7 +77,7 @@ def test_first_starts_at_once_agree_on_one_key(tmp_path: Path, monkeypatch: pyte
 def test_key_file_that_was_cut_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
     monkeypatch.delenv("SECRET_KEY", raising=False)
     (tmp_path / "secret_key").write_text(content)
-    with pytest.raises(ImproperlyConfigured, match="secret_key holds no key"):
+    with pytest.raises(ImproperlyConfigured, match="secret_key contains no key"):
         secret_key(tmp_path, generate=True)
     assert (tmp_path / "secret_key").read_text() == content
 

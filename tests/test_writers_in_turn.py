@@ -173,7 +173,7 @@ def test_waiting_writer_learns_which_process_is_next(folder: Path) -> None:
 
 def test_missing_file_is_reported_and_not_created(folder: Path) -> None:
     (folder / "site.sqlite3").unlink()
-    with pytest.raises(OperationalError, match="there is no database") as raised, open_database(folder):
+    with pytest.raises(OperationalError, match="does not exist; run migrate") as raised, open_database(folder):
         pass
     assert unavailable_reason(raised.value) == AWAY
     assert not (folder / "site.sqlite3").exists()

@@ -1,6 +1,6 @@
 """``docs/architecture.svg``: the contract over packages as a picture, written by ``python -m tools.plan_picture``.
 
-A line of the contract is a floor, a package a room on it; what a room is for is the first sentence of its first file.
+Each layer of the contract is a row, each package a box with the first sentence of its docstring.
 """
 
 from __future__ import annotations

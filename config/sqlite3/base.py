@@ -77,7 +77,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return super().get_new_connection(conn_params)
         path = str(self.settings_dict["NAME"])
         if not Path(path).exists():
-            raise sqlite_error("SQLITE_CANTOPEN", f"there is no database {path}; migrate makes one")
+            raise sqlite_error("SQLITE_CANTOPEN", f"the database {path} does not exist; run migrate to create it")
         self._file = database_file(path)
         self._file.require_unchanged()
         return super().get_new_connection(conn_params)

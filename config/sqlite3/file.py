@@ -127,12 +127,12 @@ class DatabaseFile:
             if recorded and not self._is_recorded():
                 if has_log:
                     message = (
-                        f"{self.path}-wal belongs to another database file, which was here before. Stop all processes "
-                        f"that use it. Then put that file back, or move {self.path}-wal and {self.path}-shm away"
+                        f"{self.path}-wal belongs to an earlier database file. Stop all processes that use it. "
+                        f"Then restore that file, or move {self.path}-wal and {self.path}-shm to another folder"
                     )
                     raise sqlite_error("SQLITE_READONLY_DBMOVED", message)
                 if server := server_of(self.path):
-                    message = f"the file {self.path} was replaced while {server} uses it; stop that process"
+                    message = f"the file {self.path} was replaced while {server} was using it; stop that process"
                     raise sqlite_error("SQLITE_READONLY_DBMOVED", message)
             if not self._is_recorded() and (recorded or has_log):
                 _quick_check(self.path)

@@ -215,14 +215,14 @@ class BatchClient:
         for _ in range(MAX_PAGES):
             page = read_page(self._request(self._llm.get(f"/batches?limit={PAGE_SIZE}{after}")))
             if page is None:
-                raise BatchFault(JudgeReply(Outcome.WRONG_CONTENT, detail="no list of batches"))
+                raise BatchFault(JudgeReply(Outcome.WRONG_CONTENT, detail="not a list of batches"))
             batches, more = page
             if match := next((batch for batch in batches if batch.mark == mark), None):
                 return match
             if not more or not batches:
                 return None
             after = f"&after={batches[-1].provider_id}"
-        raise BatchFault(JudgeReply(Outcome.WRONG_CONTENT, detail="the list of batches does not end"))
+        raise BatchFault(JudgeReply(Outcome.WRONG_CONTENT, detail="the list of batches has too many pages"))
 
     def get_status(self, provider_id: str) -> BatchStatus:
         return _require(read_batch(self._request(self._llm.get(f"/batches/{provider_id}"))))
@@ -258,5 +258,5 @@ class BatchClient:
 def _require(value: T | None) -> T:
     """Return the parsed value, or raise :class:`BatchFault` without one."""
     if not value:
-        raise BatchFault(JudgeReply(Outcome.WRONG_CONTENT, http_status=200, detail="not what was asked for"))
+        raise BatchFault(JudgeReply(Outcome.WRONG_CONTENT, http_status=200, detail="unexpected content"))
     return value

@@ -65,7 +65,7 @@ def runs_with_overdue_batches() -> list[int]:
 
 def problems() -> list[str]:
     """Describe overdue batches, for the health page."""
-    return [f"run {run_id} has a batch that is due and nobody asks about it" for run_id in runs_with_overdue_batches()]
+    return [f"run {run_id} has a batch that is due, but no worker polls it" for run_id in runs_with_overdue_batches()]
 
 
 def gauges(projects: Collection[int]) -> Iterator[Metric]:

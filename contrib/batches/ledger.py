@@ -245,7 +245,7 @@ class BatchSession(JudgeSession):
         if not mismatched:
             return
         log_fields = {"run": self.run.pk}
-        log.warning("run %s: %d replies to requests no longer made", self.run.pk, len(mismatched), extra=log_fields)
+        log.warning("run %s: %d replies to outdated requests", self.run.pk, len(mismatched), extra=log_fields)
         at, unusable = timezone.now(), ParsedReply(Outcome.WRONG_CONTENT, {})
         rows = [
             reply_row(line.attempt_id, line.digest, r, unusable, model=self.model, received_at=at)

@@ -145,7 +145,7 @@ class BatchRunner:
             self._create(batch)
 
     def _mark_sent(self, batch: JudgeBatch, status: BatchStatus) -> None:
-        self._log(logging.INFO, "batch %s with %d calls is out", status.provider_id, batch.lines)
+        self._log(logging.INFO, "sent batch %s with %d calls", status.provider_id, batch.lines)
         expires_at = datetime.fromtimestamp(status.expires_at, UTC) if status.expires_at else None
         fields = {
             "provider_id": status.provider_id,
@@ -201,7 +201,7 @@ class BatchRunner:
         reason = "" if status.status == "completed" else f"batch_{status.status}"
         reason += f": {status.reason}" if reason and status.reason else ""
         if replies.unreadable:
-            self._log(logging.WARNING, "%d lines of batch %s were of no use", replies.unreadable, batch.provider_id)
+            self._log(logging.WARNING, "%d lines of batch %s could not be read", replies.unreadable, batch.provider_id)
         self._log(logging.INFO, "batch %s ended, %s", batch.provider_id, status.status)
         unpaid = status.status == "failed" and not replies.replies
         retry_on_db_error(lambda: ledger.end_batch(batch, State.ENDED, reason, unpaid=unpaid))
@@ -212,12 +212,12 @@ class BatchRunner:
             self._mark_lost(batch, LOST)
             return
         self._pause_for(fault)
-        self._log(logging.WARNING, "batch %s cannot be followed: %s", batch.provider_id, fault)
+        self._log(logging.WARNING, "batch %s could not be polled: %s", batch.provider_id, fault)
         self._release(batch, after_seconds=fault.reply.retry_after)
 
     def _mark_lost(self, batch: JudgeBatch, reason: str) -> None:
         """Pause the run until a person has checked, because the cost is unknown."""
-        self._log(logging.ERROR, "lost sight of a batch of %d calls: %s", batch.lines, reason)
+        self._log(logging.ERROR, "a batch of %d calls was lost: %s", batch.lines, reason)
         retry_on_db_error(lambda: pause(self.run, reason=reason))
         retry_on_db_error(lambda: ledger.end_batch(batch, State.LOST, reason, unpaid=False))
 

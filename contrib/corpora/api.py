@@ -88,9 +88,9 @@ class ChunkSerializer(ModelSerializer[Chunk]):
 class CorpusOptions(StrictSerializer):
     """Options of an uploaded file of documents."""
 
-    project = IntegerField(required=False, min_value=1, help_text="needed with several projects")
+    project = IntegerField(required=False, min_value=1, help_text="id of the project; required if there are several")
     name = CharField(max_length=200)
-    characters = IntegerField(default=800, min_value=100, max_value=8_000, help_text="most characters of a chunk")
+    characters = IntegerField(default=800, min_value=100, max_value=8_000, help_text="maximum characters of a chunk")
     overlap = IntegerField(default=0, min_value=0, max_value=5, help_text="sentences that the next chunk repeats")
 
 
@@ -105,7 +105,7 @@ class ImportedCorpusSerializer(Serializer[Any]):
 
     corpus = CorpusSerializer()
     created = BooleanField(source="imported.created")
-    note = SentenceField(source="imported.note", help_text="how it came about, in a sentence")
+    note = SentenceField(source="imported.note", help_text="result of the import as a sentence")
 
 
 class SearchQuery(StrictSerializer):

@@ -42,11 +42,11 @@ class CorpusSettings(ChatSettings):
     """Corpus, retriever, and the optional chat model that answers."""
 
     corpus: str = Field(min_length=3, max_length=220, pattern=r"@\d+$", description="NAME@VERSION of a corpus.")
-    retriever: Literal["words", "vectors", "both"] = Field(default="words", description="What passages are found by.")
-    embeddings: str = Field(default="local", max_length=200, description="Endpoint that embeds, or local.")
-    base_url: str = Field(default="", max_length=300, description="https://host/v1; empty: quotes, asks no model.")
-    model: str = Field(default="", max_length=200, description="The model's name at the endpoint.")
-    system_prompt: str = Field(default=_PROMPT, max_length=20_000, description="What the model is told before.")
+    retriever: Literal["words", "vectors", "both"] = Field(default="words", description="Retrieval method.")
+    embeddings: str = Field(default="local", max_length=200, description="Embedding endpoint, or local.")
+    base_url: str = Field(default="", max_length=300, description="https://host/v1; empty: quote without a model.")
+    model: str = Field(default="", max_length=200, description="Name of the model at the endpoint.")
+    system_prompt: str = Field(default=_PROMPT, max_length=20_000, description="System prompt.")
 
     @field_validator("base_url")
     @classmethod
@@ -56,7 +56,7 @@ class CorpusSettings(ChatSettings):
     @model_validator(mode="after")
     def _check_endpoint(self) -> Self:
         if bool(self.base_url) != bool(self.model):
-            raise PydanticCustomError("endpoint_missing", "base_url and model belong together")
+            raise PydanticCustomError("endpoint_missing", "set both base_url and model, or neither")
         return self
 
 

@@ -16,8 +16,8 @@ from evaluation.core.samples import FrozenModel
 class Splitting(FrozenModel):
     """Maximum length of chunks in characters, and the number of sentences that the next chunk repeats."""
 
-    characters: int = Field(default=800, ge=100, le=8_000, description="Most characters of a chunk.")
-    overlap: int = Field(default=0, ge=0, le=5, description="Sentences of a chunk that the next one begins with.")
+    characters: int = Field(default=800, ge=100, le=8_000, description="Maximum characters of a chunk.")
+    overlap: int = Field(default=0, ge=0, le=5, description="Sentences of a chunk that the next chunk repeats.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
 """Question sets that a model writes over a corpus.
 
 Passages are drawn, and questions are written and filtered in separately recorded calls. A lead accepts, edits or
-rejects each question before it counts. Needs ``contrib.corpora``.
-
-Public interface: ``services.open_generation``, ``decide`` and ``create_question_set``; ``working.process_generation``;
-``selectors.overview``; ``kinds.KINDS``."""
+rejects each question before it counts. Needs ``contrib.corpora``."""

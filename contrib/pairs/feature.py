@@ -26,7 +26,7 @@ DEMO_NAME = "Demo comparison · 데모 비교"
 DEMO_PAIRS = 12
 DEMO_SEED = 20261122
 DEMO_GUIDELINE = """\
-Say which answer serves whoever asked better, not which is written better.
+Choose the answer that helps the person who asked more, not the one that is written better.
 
 문장력이 아니라 질문한 사람에게 더 도움이 되는 답변을 골라 주세요.
 """

@@ -230,7 +230,7 @@ def find_pair_set(name: str) -> PairSet:
     sets = PairSet.objects.select_related("project")
     matches = list(sets.filter(pk=name) if name.isdigit() else sets.filter(name=name))
     if len(matches) != 1:
-        raise CommandError(f"{len(matches)} comparisons are named {name!r}", returncode=2)
+        raise CommandError(f"{name!r} matches {len(matches)} comparisons. Use the id of one.", returncode=2)
     return matches[0]
 
 

@@ -253,7 +253,7 @@ def _consume_code(user: User, text: str) -> str:
                     codes.save()
                     return BY_RECOVERY_CODE
     except DomainError:
-        log.error("a second factor was encrypted under another SECRET_KEY: an administrator has to reset it")
+        log.error("a second factor is encrypted with another SECRET_KEY; an administrator must reset it")
     return ""
 
 

@@ -79,7 +79,7 @@ class OIDCClient(OpenIDConnectOAuth2Adapter):
         issuer = settings.CONCORD_OIDC["issuer"]
         config = self._get_json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
         if config.get("issuer") != issuer:
-            raise OAuth2Error("another issuer")
+            raise OAuth2Error("the provider names another issuer")
         return config
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> SocialLogin:
@@ -94,7 +94,7 @@ class OIDCClient(OpenIDConnectOAuth2Adapter):
                 )
                 claims = {**userinfo, **claims} if userinfo.get("sub") == claims["sub"] else claims
         except (jwt.PyJWTError, KeyError, TypeError) as error:
-            raise OAuth2Error(f"the ID token cannot be believed: {error}") from error
+            raise OAuth2Error(f"the ID token is not valid: {error}") from error
         social_login = self.get_provider().sociallogin_from_response(request, {"id_token": {"sub": claims["sub"]}})
         social_login.account.extra_data = {}
         social_login.claims = claims
@@ -114,7 +114,7 @@ class OIDCClient(OpenIDConnectOAuth2Adapter):
             options={"require": ["iss", "sub", "aud", "exp", "iat"]},
         )
         if claims.get("azp", client_id) != client_id:
-            raise OAuth2Error("an ID token for somebody else")
+            raise OAuth2Error("the ID token is for another client")
         return claims
 
     def _get_json(self, url: str, **headers: str) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class SSOAdapter(DefaultSocialAccountAdapter):
 
     def on_authentication_error(self, request: HttpRequest, provider: Any, **details: Any) -> NoReturn:
         """Refuse without a reason, which might help an attacker."""
-        log.warning("a log-in by the provider failed: %s %s", details.get("error"), details.get("exception") or "")
+        log.warning("a log-in with the provider failed: %s %s", details.get("error"), details.get("exception") or "")
         refuse(request, gettext("Login failed. Try again."))
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> NoReturn:
@@ -238,7 +238,7 @@ def _redirect_to_provider(request: HttpRequest, process: str, **state: Any) -> H
         response = render(request, "sso/go.html", {"name": name, "address": location.url})
     # Errors of `requests` are OSErrors.
     except (OSError, ValueError, KeyError, OAuth2Error) as error:
-        log.error("the provider of log-ins does not answer as it should: %s", error)
+        log.error("the OpenID Connect provider does not respond correctly: %s", error)
         context = {"text": gettext("The sign-in service is not responding."), "name": name}
         response = render(request, "sso/refused.html", context, status=503)
     return response

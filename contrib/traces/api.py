@@ -31,29 +31,32 @@ RULES_SECONDS = 10.0
 class ProjectQuery(StrictSerializer):
     """The project."""
 
-    project = IntegerField(required=False, min_value=1, help_text="needed with several projects")
+    project = IntegerField(required=False, min_value=1, help_text="id of the project; required if there are several")
 
 
 class ImportSerializer(ProjectQuery):
     """Traces to import as a version of a question set with its answers."""
 
-    system = CharField(max_length=200, help_text="the `service.name` of those who sent them")
-    questions = CharField(default="", max_length=200, help_text="name of the question set; else `SYSTEM traces`")
-    rate = FloatField(default=1.0, min_value=0, max_value=1, help_text="share of the traces that no rule takes")
+    system = CharField(max_length=200, help_text="`service.name` of the system that sent them")
+    questions = CharField(default="", max_length=200, help_text="name of the question set; default: `SYSTEM traces`")
+    rate = FloatField(default=1.0, min_value=0, max_value=1, help_text="share of the traces that no rule selects")
     rules = ListField(
         child=CharField(max_length=500),
         default=list,
         max_length=20,
-        help_text="JMESPath over a trace; those for which one finds something true are all taken",
+        help_text="JMESPath over a trace; traces for which one is true are all imported",
     )
     mask = ListField(
         child=CharField(max_length=100),
         default=list,
         max_length=20,
-        help_text=f"masked beside secrets: {', '.join(PERSONAL)}, or a pattern (# a digit, * the rest of a word)",
+        help_text=f"masked in addition to secrets: {', '.join(PERSONAL)}, or a pattern (#: digit, *: rest of a word)",
     )
     quiet_seconds = FloatField(
-        default=QUIET_SECONDS, min_value=0, max_value=86_400, help_text="after its last span a trace is whole"
+        default=QUIET_SECONDS,
+        min_value=0,
+        max_value=86_400,
+        help_text="seconds after its last span at which a trace is complete",
     )
 
 

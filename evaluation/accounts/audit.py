@@ -1,7 +1,7 @@
 """Audit log: a hash chain of events, and seals in it that cover the rows that figures rest on.
 
 A seal is an event with the digest of up to a thousand rows of a table. Texts that may be erased have a digest of their
-own, which ``purge`` replaces by another event. ``docs/operations.md`` ("Has anything been changed?") says which changes
+own, which ``purge`` replaces by another event. ``docs/security.md`` ("Verify the audit log") says which changes
 are detected."""
 
 import hashlib

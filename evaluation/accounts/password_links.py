@@ -44,7 +44,7 @@ def make_link(person: User, by: User) -> PasswordLink:
     if by_other and settings.CONCORD_MAIL:
         problem = send_mail(person, partial(_link_mail, person, by))
         if problem:
-            log.error("user %s was not told of a password link: %s", person.pk, problem)
+            log.error("cannot mail user %s about a password link: %s", person.pk, problem)
     audit.record(by, LINK_MADE, person, by_other=by_other, mailed=by_other and not problem)
     return PasswordLink(password_link(person), not problem if by_other else None)
 
@@ -66,7 +66,7 @@ def report_new_address(person: User, old_address: str, by: User) -> None:
     if not (old_address and settings.CONCORD_MAIL):
         return
     if problem := send_mail(person, partial(_new_address_mail, person, old_address, by)):
-        log.error("the old address of user %s was not told of the new one: %s", person.pk, problem)
+        log.error("cannot mail the old address of user %s about the new one: %s", person.pk, problem)
 
 
 def _new_address_mail(person: User, old_address: str, by: User) -> EmailMessage:

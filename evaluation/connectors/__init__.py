@@ -2,4 +2,4 @@
 answer.
 
 A failure is a reply with a reason, never an empty answer. ``OperatorPolicy`` holds what the operator allows. No Django.
-Public: ``catalogue`` (connectors by name), ``protocol`` (calls, replies, failures)."""
+"""

@@ -48,7 +48,7 @@ def read_settings(connector: Connector, values: Mapping[str, Any]) -> Settings:
 
     :raises InvalidSettings: with every invalid field."""
     if not _is_storable(values):
-        text = "a text with NUL or half a character, or a number that is none"
+        text = "a text has a character that cannot be stored, or a number is not finite"
         raise InvalidSettings([SettingProblem("", "not_storable", text, {})])
     try:
         return connector.settings.model_validate(values)

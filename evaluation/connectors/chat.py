@@ -56,7 +56,7 @@ def checked_base_url(address: str) -> str:
     except ValidationError:
         valid = False
     if not valid:
-        raise PydanticCustomError("address_invalid", "no plain http(s) address in ASCII, without user")
+        raise PydanticCustomError("address_invalid", "not an http(s) address in ASCII without user name")
     return address.rstrip("/")
 
 
@@ -64,11 +64,11 @@ class ChatSettings(Settings):
     """Model and request settings."""
 
     base_url: str = Field(max_length=300, description="https://host/v1. Questions go to its chat/completions.")
-    model: str = Field(min_length=1, max_length=200, description="The model's name at the endpoint.")
+    model: str = Field(min_length=1, max_length=200, description="Name of the model at the endpoint.")
     key_variable: str = Field(default="", max_length=100, description="Environment variable of the key, SYSTEM_….")
-    system_prompt: str = Field(default="", max_length=20_000, description="What the model is told before.")
-    parameters: dict[str, Any] = Field(default_factory=dict, description="Further members of the request's body.")
-    stream: bool = Field(default=False, description="The reply is a stream, so that the first token is timed.")
+    system_prompt: str = Field(default="", max_length=20_000, description="System prompt.")
+    parameters: dict[str, Any] = Field(default_factory=dict, description="Additional fields of the request.")
+    stream: bool = Field(default=False, description="Stream the reply, which also times the first token.")
 
     @field_validator("base_url")
     @classmethod
@@ -79,7 +79,7 @@ class ChatSettings(Settings):
     @classmethod
     def _check_variable(cls, name: str) -> str:
         if name and not VARIABLE.fullmatch(name):
-            raise PydanticCustomError("variable_refused", "{name}: variables are named SYSTEM_…", {"name": name})
+            raise PydanticCustomError("variable_refused", "{name}: variable names begin with SYSTEM_", {"name": name})
         return name
 
     @field_validator("parameters")

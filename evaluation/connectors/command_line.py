@@ -55,10 +55,10 @@ class CommandSettings(Settings):
     command: str = Field(min_length=1, max_length=100, description="Name of a program in CONCORD_SYSTEM_COMMANDS.")
     reply: ReplyMapping = Field(
         default_factory=lambda: ReplyMapping(contexts="sources", confidence="confidence", metadata="metadata"),
-        description="Where the parts of the answer stand.",
+        description="JMESPath of each part of the answer.",
     )
-    most_bytes: int = Field(default=4_000_000, ge=1_000, le=64_000_000, description="Longest output that is read.")
-    memory_megabytes: int = Field(default=2_000, ge=64, le=64_000, description="Address space of the program.")
+    most_bytes: int = Field(default=4_000_000, ge=1_000, le=64_000_000, description="Maximum output size in bytes.")
+    memory_megabytes: int = Field(default=2_000, ge=64, le=64_000, description="Memory limit of the program in MB.")
 
 
 class CommandSystem(SystemClient):
@@ -90,7 +90,7 @@ class CommandSystem(SystemClient):
             return failed_reply(Outcome.SERVER_ERROR, "program_failed", detail, raw=raw)
         value = read_json(out)
         if value is None:
-            return failed_reply(Outcome.WRONG_CONTENT, detail="the program wrote no JSON", raw=raw)
+            return failed_reply(Outcome.WRONG_CONTENT, detail="the output of the program is not valid JSON", raw=raw)
         try:
             content = self._settings.reply.read(lambda expression: search_path(expression, value), call)
         except AskFailed as failure:
@@ -159,7 +159,7 @@ def _read_output_file(file: Path, max_bytes: int) -> bytes:
 
     :raises AskFailed: if the file is missing or too large."""
     if file.is_symlink() or not file.is_file():
-        raise AskFailed("wrong_content", detail="the program wrote no file")
+        raise AskFailed("wrong_content", detail="the program did not write its output file")
     if file.stat().st_size > max_bytes:
         raise AskFailed("too_large", detail=f"more than {max_bytes} bytes", outcome=Outcome.TOO_LARGE)
     return file.read_bytes()

@@ -58,17 +58,17 @@ async def read_events(chunks: AsyncIterator[bytes], delta: str, end: str, starte
         try:
             event = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise AskFailed("wrong_content", detail="an event is no JSON", outcome=Outcome.WRONG_CONTENT) from error
+            raise AskFailed("wrong_content", detail="an event is not JSON", outcome=Outcome.WRONG_CONTENT) from error
         content.events.append(event)
         piece = search_path(delta, event) if delta else None
         if isinstance(piece, list) and (piece := content_text(piece)) is None:
-            raise AskFailed("wrong_content", detail="a piece of the answer is no text")
+            raise AskFailed("wrong_content", detail="a piece of the answer is not text")
         if isinstance(piece, str) and piece:
             if content.first_token_seconds is None:
                 content.first_token_seconds = time.monotonic() - started
             content.pieces.append(piece)
     if not has_ended:
-        raise AskFailed("connection", detail="the stream broke off", outcome=Outcome.CONNECTION)
+        raise AskFailed("connection", detail="the stream ended early", outcome=Outcome.CONNECTION)
     content.raw = excerpt(bytes(raw_prefix))
     return content
 

@@ -52,7 +52,7 @@ def check_slots(template: Any) -> Any:
     if unknown := unknown_slots(template):
         slot_names = ", ".join(f"{{{name}}}" for name in SLOTS)
         params = {"slot": f"{{{unknown[0]}}}", "known": slot_names}
-        raise PydanticCustomError("slot_unknown", "unknown slot {slot}; there are {known}", params)
+        raise PydanticCustomError("slot_unknown", "unknown slot {slot}; available: {known}", params)
     return template
 
 
@@ -60,19 +60,19 @@ class HttpSettings(Settings):
     """HTTP service. Address and body contain slots such as ``{question}``; ``${SYSTEM_…}`` in a header is an
     environment variable."""
 
-    method: Literal["POST", "GET", "PUT"] = Field(default="POST", description="How the address is asked.")
-    address: str = Field(max_length=2000, description="https://host/path; slots may stand behind the host.")
+    method: Literal["POST", "GET", "PUT"] = Field(default="POST", description="HTTP method.")
+    address: str = Field(max_length=2000, description="https://host/path; slots may follow the host.")
     headers: dict[str, str] = Field(
-        default_factory=dict, description="Headers beside the usual ones; a secret as ${SYSTEM_NAME}."
+        default_factory=dict, description="Additional headers; write secrets as ${SYSTEM_NAME}."
     )
-    body: Any = Field(default={"question": "{question}", "k": "{k}"}, description="The JSON body; unused with GET.")
+    body: Any = Field(default={"question": "{question}", "k": "{k}"}, description="JSON body; unused with GET.")
     stream: bool = Field(default=False, description="The reply is an event stream (text/event-stream).")
-    delta: Expression = Field(default="delta", description="In an event of a stream: the next piece of the answer.")
+    delta: Expression = Field(default="delta", description="Next piece of the answer in an event of a stream.")
     end: str = Field(
-        default="", max_length=100, description="What a stream's last event says, such as [DONE]; without it: broken."
+        default="", max_length=100, description="Last event of a stream, such as [DONE]; a stream without it is broken."
     )
-    reply: ReplyMapping = Field(default_factory=ReplyMapping, description="Where the parts of the answer stand.")
-    most_bytes: int = Field(default=4_000_000, ge=1_000, le=MAX_REPLY_BYTES, description="Longest reply that is read.")
+    reply: ReplyMapping = Field(default_factory=ReplyMapping, description="JMESPath of each part of the answer.")
+    most_bytes: int = Field(default=4_000_000, ge=1_000, le=MAX_REPLY_BYTES, description="Maximum reply size in bytes.")
 
     @field_validator("address")
     @classmethod
@@ -80,7 +80,7 @@ class HttpSettings(Settings):
         try:
             parse_origin(address.partition("?")[0])
         except DomainError as error:
-            raise PydanticCustomError("address_invalid", "no plain http(s) address in ASCII, without user") from error
+            raise PydanticCustomError("address_invalid", "not an http(s) address in ASCII without user name") from error
         check_slots(address)
         return address
 
@@ -93,9 +93,9 @@ class HttpSettings(Settings):
             if not _HEADER.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
                 raise PydanticCustomError("header_refused", "the header {name} cannot be set", params)
             if re.search(r"[^\x20-\x7e]", value) or len(value) > MAX_HEADER_CHARACTERS:
-                raise PydanticCustomError("header_value", "{name} has a value that no header can hold", params)
+                raise PydanticCustomError("header_value", "the value of {name} is not valid in a header", params)
             if not all(VARIABLE.fullmatch(variable) for variable in variables):
-                raise PydanticCustomError("variable_refused", "{name}: variables are named SYSTEM_…", params)
+                raise PydanticCustomError("variable_refused", "{name}: variable names begin with SYSTEM_", params)
             if _SECRET.search(name) and not variables:
                 raise PydanticCustomError("secret_written", "{name}: write ${{SYSTEM_NAME}}, not the secret", params)
         return headers
@@ -109,7 +109,7 @@ class HttpSettings(Settings):
     def _has_question_slot(self) -> Self:
         template = self.address if self.method == "GET" else json.dumps([self.address, self.body])
         if not {"question", "query", "id", "history"} & set(SLOT.findall(template)):
-            raise PydanticCustomError("no_question", "no slot for the question in the body or the address")
+            raise PydanticCustomError("no_question", "the body or the address needs a slot for the question")
         return self
 
 
@@ -182,16 +182,15 @@ class HttpSystem(SystemClient):
         transport_fields: dict[str, Any] = {"raw": excerpt(response.body), "http_status": response.status}
         value = read_json(response.body) if "json" in content_type.lower() else None
         if value is None:
-            return failed_reply(
-                Outcome.WRONG_CONTENT, detail=f"no JSON, but {content_type[:80] or 'nothing'}", **transport_fields
-            )
+            detail = f"not valid JSON, content type {content_type[:80] or 'none'}"
+            return failed_reply(Outcome.WRONG_CONTENT, detail=detail, **transport_fields)
         return self._build_reply(lambda expression: search_path(expression, value), call, transport_fields)
 
     async def _read_stream(self, response: Exchange, call: SystemCall, started: float) -> SystemReply:
         content_type = response.headers.get("content-type", "")
         if "event-stream" not in content_type.lower():
             full_response = await response.read_whole()
-            detail = f"no stream of events, but {content_type[:80] or 'nothing'}"
+            detail = f"not an event stream, content type {content_type[:80] or 'none'}"
             return failed_reply(
                 Outcome.WRONG_CONTENT, detail=detail, raw=excerpt(full_response.body), http_status=full_response.status
             )

@@ -34,7 +34,7 @@ def _check_expression(expression: str) -> str:
             jmespath.compile(expression)
         except JMESPathError as error:
             params = {"detail": str(error).splitlines()[0][:200]}
-            raise PydanticCustomError("expression_invalid", "no JMESPath expression: {detail}", params) from error
+            raise PydanticCustomError("expression_invalid", "not valid JMESPath: {detail}", params) from error
     return expression.strip()
 
 
@@ -47,20 +47,20 @@ class ReplyMapping(FrozenModel):
     ``contexts`` gives a list of texts, or of objects with ``context_text``, ``context_id``, ``context_score`` and
     ``context_source``. Null contexts: the system does not retrieve; ``[]``: it found nothing."""
 
-    answer: Expression = Field(default="answer", description="The answer's text.")
-    contexts: Expression = Field(default="contexts", description="The passages that were retrieved, in their order.")
-    context_text: Expression = Field(default="text || content", description="Of a passage: its text.")
-    context_id: Expression = Field(default="id || chunk_id || doc_id", description="Of a passage: its id.")
-    context_score: Expression = Field(default="score", description="Of a passage: how well it fits.")
-    context_source: Expression = Field(default="source", description="Of a passage: where it is from.")
-    retrieved_ids: Expression = Field(default="", description="Ids of the passages, where the reply lists them apart.")
-    confidence: Expression = Field(default="", description="How sure the system is of its answer.")
-    latency_seconds: Expression = Field(default="", description="Seconds it took; measured where it is empty.")
-    tokens_in: Expression = Field(default="", description="Tokens of the prompt.")
-    tokens_out: Expression = Field(default="", description="Tokens of the answer.")
+    answer: Expression = Field(default="answer", description="Text of the answer.")
+    contexts: Expression = Field(default="contexts", description="Retrieved passages, in order.")
+    context_text: Expression = Field(default="text || content", description="Text of a passage.")
+    context_id: Expression = Field(default="id || chunk_id || doc_id", description="Id of a passage.")
+    context_score: Expression = Field(default="score", description="Score of a passage.")
+    context_source: Expression = Field(default="source", description="Source of a passage.")
+    retrieved_ids: Expression = Field(default="", description="Ids of passages, if the reply lists them separately.")
+    confidence: Expression = Field(default="", description="Confidence of the system in its answer.")
+    latency_seconds: Expression = Field(default="", description="Latency in seconds; measured if empty.")
+    tokens_in: Expression = Field(default="", description="Prompt tokens.")
+    tokens_out: Expression = Field(default="", description="Answer tokens.")
     model: Expression = Field(default="", description="The model that answered.")
     error: Expression = Field(default="", description="Text that explains why there is no answer.")
-    metadata: Expression = Field(default="", description="What else to keep: an object.")
+    metadata: Expression = Field(default="", description="Additional metadata, an object.")
 
     def read(self, find: Find, call: SystemCall) -> SystemAnswer:
         """Map a reply; ``find`` gives the value of an expression in it.
@@ -78,7 +78,7 @@ class ReplyMapping(FrozenModel):
             latency_seconds=self._number(find, "latency_seconds", 0.0, MAX_LATENCY_SECONDS),
         )
         if call.evaluation_type == RETRIEVAL_ONLY and answer.contexts is None and answer.retrieved_ids is None:
-            raise AskFailed("no_passages", detail=f"nothing at “{self.contexts or self.retrieved_ids}”")
+            raise AskFailed("no_passages", detail=f"“{self.contexts or self.retrieved_ids}” is missing")
         return SystemAnswer(
             answer,
             confidence=self._number(find, "confidence", -VALUE_BOUND, VALUE_BOUND),
@@ -92,7 +92,7 @@ class ReplyMapping(FrozenModel):
         if call.evaluation_type == RETRIEVAL_ONLY and value is None:
             return ""
         if value is None:
-            raise AskFailed("no_answer", detail=f"nothing at “{self.answer}”")
+            raise AskFailed("no_answer", detail=f"“{self.answer}” is missing")
         text = _checked_text(value, self.answer)
         if not text.strip() and call.evaluation_type != RETRIEVAL_ONLY:
             raise AskFailed("empty", detail=f"at “{self.answer}”")
@@ -102,7 +102,7 @@ class ReplyMapping(FrozenModel):
         if value is None:
             return None
         if not isinstance(value, list):
-            raise AskFailed("wrong_content", detail=f"no list at “{self.contexts}”")
+            raise AskFailed("wrong_content", detail=f"“{self.contexts}” is not a list")
         if len(value) > MAX_CONTEXTS:
             raise AskFailed("too_large", detail=f"{len(value)} passages at “{self.contexts}”")
         return tuple(self._context(item, f"{self.contexts}[{index}]") for index, item in enumerate(value))
@@ -111,14 +111,14 @@ class ReplyMapping(FrozenModel):
         if isinstance(item, str):
             return ContextSpec(_checked_text(item, path))
         if not isinstance(item, dict):
-            raise AskFailed("wrong_content", detail=f"neither a text nor an object at “{path}”")
+            raise AskFailed("wrong_content", detail=f"“{path}” is neither a text nor an object")
         fields = {name: search_path(expression, item) if expression else None for name, expression in self._parts()}
         text, chunk_id = fields["text"], _checked_name(fields["id"])
         score = fields["score"]
         if score is not None:
             score = _in_range(score, f"{path}.{self.context_score}", -VALUE_BOUND, VALUE_BOUND)
         if not chunk_id and not (isinstance(text, str) and text.strip()):
-            raise AskFailed("wrong_content", detail=f"neither text nor id at “{path}”")
+            raise AskFailed("wrong_content", detail=f"“{path}” has neither text nor id")
         text = "" if text is None else _checked_text(text, f"{path}.{self.context_text}")
         extra_fields = {
             key: value for key, value in item.items() if value != fields["text"] and isinstance(value, str | int)
@@ -150,13 +150,13 @@ def search_path(expression: str, value: Any) -> Any:
 def _in_range(value: Any, path: str, low: float, high: float) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or not low <= value < high:
-        raise AskFailed("wrong_content", detail=f"no number in range at “{path}”")
+        raise AskFailed("wrong_content", detail=f"“{path}” is not a number in range")
     return float(value)
 
 
 def _checked_text(value: Any, path: str) -> str:
     if not isinstance(value, str):
-        raise AskFailed("wrong_content", detail=f"no text at “{path}”")
+        raise AskFailed("wrong_content", detail=f"“{path}” is not a text")
     if len(value) > MAX_TEXT_CHARACTERS:
         raise AskFailed("too_large", detail=f"{len(value)} characters at “{path}”")
     return replace_unstorable(value)
@@ -173,7 +173,7 @@ def _ids(value: Any, path: str) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or len(value) > MAX_CONTEXTS:
-        raise AskFailed("wrong_content", detail=f"no list of ids at “{path}”")
+        raise AskFailed("wrong_content", detail=f"“{path}” is not a list of ids")
     return tuple(name for item in value if (name := _checked_name(item)))
 
 
@@ -181,9 +181,9 @@ def _metadata(value: Any, path: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise AskFailed("wrong_content", detail=f"no object at “{path}”")
+        raise AskFailed("wrong_content", detail=f"“{path}” is not an object")
     if _size(value) > MAX_METADATA_CHARACTERS:
-        raise AskFailed("too_large", detail=f"what is to be kept at “{path}”")
+        raise AskFailed("too_large", detail=f"metadata at “{path}”")
     return {replace_unstorable(str(key)): _storable_value(member) for key, member in value.items()}
 
 

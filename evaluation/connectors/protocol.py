@@ -97,7 +97,9 @@ class SystemReply:
 class Settings(FrozenModel):
     """Settings shared by all connectors."""
 
-    timeout_seconds: float = Field(default=60.0, ge=0.1, le=600.0, description="Seconds from asking to the last byte.")
+    timeout_seconds: float = Field(
+        default=60.0, ge=0.1, le=600.0, description="Seconds from sending the question to the last byte."
+    )
 
 
 @dataclass(frozen=True, slots=True)

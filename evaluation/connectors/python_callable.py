@@ -35,7 +35,7 @@ class CallableSettings(Settings):
     """Name of the operator's function, and the mapping of its return value."""
 
     function: str = Field(min_length=1, max_length=100, description="Name of a function in CONCORD_SYSTEM_CALLABLES.")
-    reply: ReplyMapping = Field(default_factory=ReplyMapping, description="Where the parts of the answer stand.")
+    reply: ReplyMapping = Field(default_factory=ReplyMapping, description="JMESPath of each part of the answer.")
 
 
 class CallableSystem(SystemClient):

@@ -12,8 +12,8 @@ from evaluation.connectors.protocol import SystemCall, chat_turns
 SLOT = re.compile(r"\{([A-Za-z_]+)\}")
 SLOTS = {
     "question": "the question's text",
-    "query": "the same",
-    "k": "how many passages are wanted",
+    "query": "same as question",
+    "k": "number of passages requested",
     "id": "the question's id",
     "category": "the question's category",
     "persona": "persona",

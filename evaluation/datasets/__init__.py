@@ -1,3 +1,1 @@
-"""Question sets: upload with preview, versions by content hash, comparison of versions.
-
-Public: ``importing.import_question_set``, ``uploads``."""
+"""Question sets: upload with preview, versions by content hash, comparison of versions."""

@@ -86,7 +86,7 @@ class ReadByMap(TextOptions):
         default="",
         max_length=MAX_MAP_BYTES,
         trim_whitespace=False,
-        help_text="the text of a map file: where the fields of a question or answer stand in a record",
+        help_text="text of a map file, which locates the fields of a question or answer in a record",
     )
 
 
@@ -101,16 +101,16 @@ def shape_from_options(options: dict[str, Any]) -> Shape | None:
 class QuestionSetOptions(ReadByMap):
     """Options of a question set import."""
 
-    project = IntegerField(required=False, min_value=1, help_text="needed with several projects")
-    name = CharField(default="", max_length=200, help_text="else the file's own")
+    project = IntegerField(required=False, min_value=1, help_text="id of the project; required if there are several")
+    name = CharField(default="", max_length=200, help_text="name of the set; default: the file's own")
     group_by = CharField(default="", max_length=200, help_text="field whose equal values mark dependent questions")
     qrels = CharField(
         default="",
         max_length=MAX_BYTES,
         trim_whitespace=False,
-        help_text="the text of a file of judgements (TREC or BEIR): which passages should be found",
+        help_text="text of a file of relevance judgements (TREC or BEIR) with the expected passages",
     )
-    dry_run = BooleanField(default=False, help_text="only say what would be imported")
+    dry_run = BooleanField(default=False, help_text="only preview the import")
 
 
 class QuestionSetForm(QuestionSetOptions):
@@ -124,7 +124,7 @@ class ImportedSetSerializer(Serializer[Any]):
 
     question_set = QuestionSetSerializer()
     created = BooleanField(source="imported.created")
-    note = SentenceField(source="imported.note", help_text="how it came about, in a sentence")
+    note = SentenceField(source="imported.note", help_text="result of the import as a sentence")
     metadata_not_taken_over = ListField(source="imported.metadata_not_taken_over", child=CharField())
     remarks = ProblemSerializer(source="file.remarks", many=True)
 
@@ -133,14 +133,10 @@ class UploadSerializer(ModelSerializer[ImportBatch]):
     """A large question file that workers check and import."""
 
     status = ChoiceField(source="state", choices=ImportBatch.State.choices)
-    done = IntegerField(
-        source="work.done", help_text="of `total`: bytes while it is being checked, then questions stored"
-    )
+    done = IntegerField(source="work.done", help_text="part of `total`: bytes during the check, then stored questions")
     total = IntegerField(source="work.total")
     problems = SerializerMethodField()
-    question_set = IntegerField(
-        source="result_id", allow_null=True, help_text="id of the version, once it is confirmed"
-    )
+    question_set = IntegerField(source="result_id", allow_null=True, help_text="id of the version after confirmation")
 
     class Meta:
         model = ImportBatch
@@ -189,7 +185,7 @@ class PreviewSerializer(Serializer[Preview]):
     questions = IntegerField()
     categories = SerializerMethodField()
     metadata_keys = ListField(child=CharField())
-    shape = CharField(help_text="the known shape, or the map, by which the file was read; else empty")
+    shape = CharField(help_text="known format of the file, or the map used to read it; otherwise empty")
     columns = SerializerMethodField()
     remarks = ProblemSerializer(many=True)
     newest = IntegerField(source="newest.pk", allow_null=True)

@@ -73,7 +73,7 @@ class QuickReader:
         return Node(NodeKind.REAL, value, self._line, spelling)
 
     def _not_finite(self, spelling: str) -> Node:
-        raise ValueError(f"{spelling} is no JSON")
+        raise ValueError(f"{spelling} is not valid JSON")
 
 
 def _is_within_depth(node: Node, depth: int) -> bool:

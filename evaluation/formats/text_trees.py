@@ -160,7 +160,7 @@ class _Scanner:
         elif word in _NOT_FINITE:
             self.note_problem("number_not_finite", line, value=word)
         else:
-            self.fail(f"{word or self.peek() or 'the end of the text'!r} is no JSON value")
+            self.fail(f"{word or self.peek() or 'the end of the text'!r} is not a JSON value")
         self.position += len(word)
 
     def note_problem(self, code: str, line: int, **params: object) -> None:

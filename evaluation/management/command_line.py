@@ -83,7 +83,7 @@ def _refuse_unreadable(argv: Sequence[str]) -> None:
     except UnicodeEncodeError:
         sys.exit("An argument is not valid UTF-8.")
     if any(argument.startswith("-") and argument.endswith("=--") for argument in argv):
-        sys.exit("An option has the value --, which is none.")
+        sys.exit("-- is not a valid option value.")
 
 
 def _drop_unwritable_output() -> None:

@@ -14,17 +14,19 @@ from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 HEAD = """# Metrics
 
-This page is written from the registry (`python -m evaluation.management.metrics_page`) and a test fails when it is
-stale: change the metric, not the page.
+For evaluation engineers: look up a metric's formula, range and needs, and when it is not applicable.
+
+This page is generated from the registry (`python -m evaluation.management.metrics_page`). A test fails if it is stale.
+Change the metric, not this page.
 
 A metric gives each answer a result that is *scored*, *not applicable* with a reason, or *failed* with a reason. A
-failure is never a number. "Needs" names what the question, the answer or the system must bring for the metric to
-apply; "sees" what a judge is shown beside it where it is there. Question and answer are always seen. "Source" is the
-kind of evaluation it comes from ([sources](sources.md)).
+failure is never a number. "Needs" lists what the question, the answer or the system must provide. "Sees" lists what
+else a judge is shown if it exists, besides the question and the answer. "Source" is the kind of evaluation that the
+metric comes from ([sources](sources.md)).
 
-이 문서는 레지스트리에서 생성하며(`python -m evaluation.management.metrics_page`), 낡으면 테스트가 실패합니다. 문서가
-아니라 지표를 고치십시오. 지표는 답변마다 점수, 해당 없음(이유와 함께), 실패(이유와 함께) 가운데 하나를 내며, 실패는
-결코 숫자가 아닙니다.
+이 문서는 지표 정의에서 생성합니다(`python -m evaluation.management.metrics_page`).
+고치려면 문서가 아니라 지표를 바꾸세요.
+지표는 답변마다 점수, 해당 없음(이유 포함), 실패(이유 포함) 중 하나를 냅니다. 실패는 숫자로 바꾸지 않습니다.
 """
 FORMS = {
     "level": "anchored levels",
@@ -78,8 +80,8 @@ def _rule_metrics() -> Iterator[str]:
 
 def _embedding_metrics() -> Iterator[str]:
     yield "## Embedding metrics / 임베딩 지표\n"
-    yield "Where the embeddings come from, and what happens without: [settings](settings.md#embeddings). The name and"
-    yield "settings of the model stand on every score. `answer_relevance` needs a judge too and stands there.\n"
+    yield "[Settings](settings.md#embeddings) describes the sources of embeddings. Every score records the name and the"
+    yield "settings of the model. `answer_relevance` also needs a judge, so it is listed under judge metrics.\n"
     for spec in EMBEDDING_METRICS:
         yield from _metric(spec)
 
@@ -92,22 +94,26 @@ def _judge_metrics() -> Iterator[str]:
         yield f"### Family `{name}`\n"
         if family.decided_rules:
             metric_names = ", ".join(f"`{metric.spec.name}`" for metric in family.decided_rules)
-            yield f"Where a judge is on, this family decides {metric_names}.\n"
+            yield f"If a judge is used, this family decides {metric_names}.\n"
         for spec in family.metrics:
             yield from _metric(spec, "####")
 
 
 def _derived_metrics() -> Iterator[str]:
     yield "## Derived metrics / 파생 지표\n"
-    yield "Computed from the other results of the same answer when a run settles.\n"
+    yield "Computed from the other results of the same answer when the run ends.\n"
     for spec in (*(metric.spec for metric in DERIVED_METRICS), ANSWER_OVERALL):
         yield from _metric(spec)
 
 
+def _sentence(text: str) -> str:
+    return f"{text}\n" if text.endswith("?") else f"{text}.\n"
+
+
 def _metric(spec: MetricSpec, heading: str = "###") -> Iterator[str]:
     yield f"{heading} `{spec.name}`: {spec.title.en} / {spec.title.ko}\n"
-    yield f"{spec.formula.en}.\n"
-    yield f"{spec.formula.ko}.\n"
+    yield _sentence(spec.formula.en)
+    yield _sentence(spec.formula.ko)
     yield "| range | direction | needs | sees | rated by | version | source | profiles |"
     yield "|---|---|---|---|---|---|---|---|"
     cells = (

@@ -26,7 +26,7 @@ MAX_PROBLEMS = 1000
 
 def add_format_option(parser: CommandParser) -> None:
     """Add ``--format text|json``."""
-    parser.add_argument("--format", choices=["text", "json"], default="text", help="json for programs")
+    parser.add_argument("--format", choices=["text", "json"], default="text", help="output format (json for programs)")
 
 
 def problem_line(problem: Problem) -> str:
@@ -137,7 +137,7 @@ def finish_run(run: Run) -> Run:
         raise CommandError(f"{explain_refusal(error)} ({PROGRAM} resume_run {run.pk})") from error
     except KeyboardInterrupt:
         pause(run, reason="interrupted")
-        raise CommandError(f"interrupted; go on with: {PROGRAM} resume_run {run.pk}") from None
+        raise CommandError(f"Interrupted. Resume with: {PROGRAM} resume_run {run.pk}") from None
     return run
 
 
@@ -147,7 +147,7 @@ def get_run(pk: int) -> Run:
     :raises CommandError: if it does not exist."""
     run = Run.objects.select_related("answer_set__question_set", "profile_version").filter(pk=pk).first()
     if run is None:
-        raise CommandError(f"there is no run {pk}")
+        raise CommandError(f"Run {pk} does not exist.")
     return run
 
 

@@ -1,4 +1,3 @@
 """Rule metrics, one file each, and shared text normalization. No Django.
 
-A metric takes question, answer and settings and returns a ``Result``; failures never become numbers. Public:
-``catalogue.RULE_METRICS``."""
+A metric takes question, answer and settings and returns a ``Result``; failures never become numbers."""

@@ -217,8 +217,8 @@ def _article_connected(text: str, position: int) -> bool:
     name="citation_format",
     title=Bilingual("Citation format", "인용 형식"),
     formula=Bilingual(
-        "the best reference: 1.0 regulation name and article side by side, 0.8 both apart, 0.5 one of them, "
-        "0.3 a vague mention, 0 none; forms and levels are settings of the profile",
+        "the best citation: 1.0 for regulation name and article side by side, 0.8 for both apart, 0.5 for one of them, "
+        "0.3 for a vague mention, else 0; the profile sets patterns and values",
         "가장 좋은 인용: 규정명과 조문이 나란히 1.0, 떨어져 있으면 0.8, 하나만 0.5, 모호한 언급 0.3, 없으면 0; "
         "형식과 점수는 프로필 설정",
     ),

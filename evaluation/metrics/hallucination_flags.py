@@ -84,9 +84,9 @@ _SCHOOL_SUFFIX = "대"
     scale=YES_NO,
     title=Bilingual("Hallucination flags", "환각 표시"),
     formula=Bilingual(
-        "1 if anything is flagged, else 0: a phone number in no source and not in the question; a name the "
-        "profile forbids, unless the question names it and the answer negates it or names its own institution; "
-        "a phrase of avoidance in an answer without a fact from the sources",
+        "1 if anything is flagged, else 0: a phone number that is neither in a source nor in the question; a name that "
+        "the profile forbids, unless the question names it and the answer denies it or names its own institution; "
+        "an evasive phrase in an answer without a fact from the sources",
         "표시된 것이 있으면 1, 없으면 0: 출처와 질문 어디에도 없는 전화번호; 프로필이 금지한 기관명(질문에 나온 "
         "이름을 답변이 부정하거나 자기 기관을 밝히면 제외); 출처의 사실 없이 회피하는 표현",
     ),

@@ -144,7 +144,7 @@ def required_info_coverage(question: QuestionSpec, answer: AnswerSpec, settings:
     version=2,
     title=Bilingual("Nugget coverage", "핵심 사실 포함률"),
     formula=Bilingual(
-        "nuggets of which any wording occurs in the answer / nuggets",
+        "nuggets with at least one wording in the answer / nuggets",
         "표현 중 하나라도 답변에 나온 핵심 사실 수 / 핵심 사실 수",
     ),
     source="phases",

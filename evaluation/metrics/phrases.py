@@ -119,8 +119,8 @@ def _is_standalone(text: str, match: re.Match[str]) -> bool:
     scale=YES_NO,
     title=Bilingual("Admits not knowing", "모름 인정"),
     formula=Bilingual(
-        "1 if the answer refuses or admits not knowing and gives no figure or fact all the same: in an answer of at "
-        "most two sentences or in the first statement of a longer one, or a bare n/a, none, null or unknown; else 0",
+        "1 if the answer refuses or admits not knowing, and gives no figure or fact; else 0. It must do so within two "
+        "sentences, in the first statement of a longer answer, or consist of n/a, none, null or unknown",
         "답변이 답을 거절하거나 모른다고 인정하고 수치나 사실을 덧붙이지 않으면 1, 아니면 0: 두 문장 이하의 답변 또는 "
         "긴 답변의 첫 진술에 그런 말이 있거나, 답변이 n/a, none, null, unknown뿐인 경우",
     ),
@@ -214,8 +214,8 @@ GRAPHRAG_CHECKS: Mapping[str, CheckPhrases] = MappingProxyType(
     scale=YES_NO,
     title=Bilingual("Negative detection", "부정 질문 탐지"),
     formula=Bilingual(
-        "1 if the answer to a negative question refuses or corrects as its check asks, else 0; a refusal that goes on "
-        "to give a figure or fact is none",
+        "1 if the answer to a negative question refuses or corrects as its check requires, else 0; a refusal followed "
+        "by a figure or fact does not count",
         "부정 질문에 대한 답변이 검증 유형이 요구하는 대로 거부하거나 교정하면 1, 아니면 0. 거부한 뒤 수치나 사실을 "
         "말하면 거부가 아님",
     ),

@@ -23,8 +23,8 @@ PHRASES = (
     scale=YES_NO,
     title=Bilingual("Vague question answered without asking back", "모호한 질문에 되묻지 않고 답변"),
     formula=Bilingual(
-        "1 if the answer to a question marked clarification_ok neither ends with a question nor asks what is meant "
-        "(a phrase), so that a person should look whether it fits; else 0",
+        "1 if the answer to a question marked clarification_ok neither ends with a question nor uses a phrase that "
+        "asks for clarification, so that a person should check it; else 0",
         "clarification_ok로 표시된 질문에 답변이 물음으로 끝나지도 않고 무엇을 뜻하는지 묻는 표현도 없으면 "
         "1(질문에 맞는 답변인지 사람이 확인), 아니면 0",
     ),

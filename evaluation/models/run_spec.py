@@ -21,8 +21,8 @@ class AskSpec(Spec):
         5,
         limits=(1, 50),
         form=Input("main", _("Passages per question")),
-        flag=Flag("passages to ask for", also=("-k",), metavar="1..50"),
-        body="passages to ask for",
+        flag=Flag("passages to request per question", also=("-k",), metavar="1..50"),
+        body="passages to request per question",
     )
     evaluation_type: Literal["full_rag", "retrieval_only"] = setting(
         FULL_RAG,
@@ -35,8 +35,8 @@ class AskSpec(Spec):
             },
             name="type",
         ),
-        flag=Flag("what to ask for", name="type", also=("-t",)),
-        body="what to ask for",
+        flag=Flag("output to request", name="type", also=("-t",)),
+        body="output to request",
     )
 
 
@@ -48,13 +48,13 @@ class CallSpec(Spec):
         1,
         limits=(1, 50),
         form=Input("more", _("Judgements per answer")),
-        flag=Flag("judgements of each answer"),
+        flag=Flag("judgements per answer"),
     )
-    use_cache: bool = setting(True, flag=Flag("make every call, paid for before or not", name="no_cache"))
+    use_cache: bool = setting(True, flag=Flag("make every call, even if a cached reply exists", name="no_cache"))
     batch: bool = setting(
         False,
-        flag=Flag("hand calls over in batches: cheaper, within a day"),
-        body="hand calls over in batches where the judge's endpoint takes them",
+        flag=Flag("send calls in batches, which are cheaper and take up to a day"),
+        body="send calls in batches if the judge's endpoint supports them",
     )
 
 
@@ -70,57 +70,57 @@ class RunSpec(CallSpec):
         "",
         limits=(0, 100),
         form=Input("main", _("Profile"), widget="radio", rows=True),
-        flag=Flag("name of a profile; else the project's default"),
-        body="name of a profile; else the project's default",
+        flag=Flag("name of the profile; default: the project's"),
+        body="name of the profile; default: the project's",
     )
     judge: str | None = setting(
         "",
         limits=(0, 120),
         form=Input("main", _("Judge"), rows=True),
         flag=Flag(
-            "name of a judge; else the project's default or only one, else the offline baseline. "
-            "Named again: judges to compare with",
+            "name of the judge; default: the project's default or only judge, or the offline baseline. "
+            "Repeat to compare with more judges",
             several="again",
         ),
     )
     beside: tuple[str, ...] = setting(
-        (), limits=(0, 120), flag=None, body="further judges, compared only; with `jury` its other members"
+        (), limits=(0, 120), flag=None, body="more judges, only to compare with; with `jury` its other members"
     )
     embeddings: str = setting(
         "",
         limits=(0, 120),
         flag=Flag(
-            "endpoint to embed with, 'local' or 'none'; the judge's own endpoint, else the first that embeds",
+            "embedding endpoint, 'local' or 'none'; default: the judge's endpoint, or the first that embeds",
             metavar="NAME",
         ),
-        body="name of an endpoint that embeds, `local` or `none`; else the judge's own, else the first that does",
+        body="name of an embedding endpoint, `local` or `none`; default: the judge's, or the first that embeds",
     )
     metrics: tuple[str, ...] = setting(
         (),
         limits=(0, 64),
         most=100,
-        flag=Flag("metrics and criteria beside the profile's", metavar="NAME", several="at_once"),
-        body="metrics and criteria beside the profile's",
+        flag=Flag("metrics and criteria in addition to the profile's", metavar="NAME", several="at_once"),
+        body="metrics and criteria in addition to the profile's",
     )
     limit: int | None = setting(
         None,
         limits=(1, 10**6),
         form=Input("more", _("Only the first N questions")),
-        flag=Flag("only the first so many questions"),
+        flag=Flag("only the first questions, up to this number"),
     )
     categories: tuple[str, ...] = setting(
         (),
         limits=(0, 200),
         form=Input("more", _("Only these categories"), widget="checkboxes", rows=True),
-        flag=Flag("only questions of it; named again: or of that", name="category", several="again"),
+        flag=Flag("only questions of this category; repeat for more", name="category", several="again"),
     )
     tags: tuple[str, ...] = setting(
         (),
         limits=(0, 200),
-        flag=Flag("only questions with it; named again: or with that", name="tag", several="again"),
+        flag=Flag("only questions with this tag; repeat for more", name="tag", several="again"),
     )
     question_ids: tuple[str, ...] = setting(
-        (), limits=(0, 200), flag=Flag("only these questions, by their ids", name="ids", several="at_once")
+        (), limits=(0, 200), flag=Flag("only questions with these ids", name="ids", several="at_once")
     )
     rubrics: tuple[str, ...] = setting(
         (),
@@ -137,12 +137,12 @@ class RunSpec(CallSpec):
             rows=True,
         ),
         flag=Flag(
-            "version to judge by, else the one in force. Named again: versions to compare with the first",
+            "prompt version to judge with; default: the active one. Repeat to compare versions with the first",
             name="rubric",
             metavar="FAMILY@V",
             several="again",
         ),
-        body="versions to judge by as `FAMILY@V`, else those in force; of several of a family the first counts",
+        body="prompt versions as `FAMILY@V`; default: the active ones. Of several in a family, the first counts",
     )
     language: Literal["", "en", "ko"] = setting(
         "",
@@ -152,8 +152,8 @@ class RunSpec(CallSpec):
             _("Prompts use this language too. Proof applies only to a prompt's own language."),
             choices={"ko": _("Korean"), "en": _("English")},
         ),
-        flag=Flag("of the judges' prompts and reasons; else each its own"),
-        body="of the judges' prompts and reasons; else each its own",
+        flag=Flag("language of judge prompts and reasons; default: each judge's"),
+        body="language of judge prompts and reasons; default: each judge's",
     )
     budget: Decimal | None = setting(
         None,
@@ -163,16 +163,18 @@ class RunSpec(CallSpec):
             _("Budget in US dollars"),
             _("The run pauses when judge calls reach this cost. Raise the budget on the run's page to resume."),
         ),
-        flag=Flag("pause when judges' calls have cost so much", metavar="USD"),
+        flag=Flag("pause when judge calls reach this cost", metavar="USD"),
     )
-    jury: JuryRule | Literal[""] = setting("", flag=Flag("let all judges named count, joined so"))
+    jury: JuryRule | Literal[""] = setting("", flag=Flag("count all named judges as a jury, combined by this rule"))
     baseline: bool = setting(
         True,
-        flag=Flag("without the offline baseline beside the judge", name="no_baseline"),
-        body="the offline baseline judges as well",
+        flag=Flag("do not judge with the offline baseline as well", name="no_baseline"),
+        body="also judge with the offline baseline",
     )
     name: str = setting("", limits=(0, 300), form=Input("main", _("Run name")), flag=Flag("name of the run"))
-    start_token: UUID | None = setting(None, flag=None, body="chosen by the caller; asking twice makes one run")
+    start_token: UUID | None = setting(
+        None, flag=None, body="chosen by the caller; a repeated request creates no second run"
+    )
 
 
 ASK_OPTIONS = settings_of(AskSpec)

@@ -338,8 +338,8 @@ _RAGAS_SCORE = MetricSpec(
     title=Bilingual("RAGAS score", "RAGAS 종합 점수"),
     formula=Bilingual(
         "0.3 x faithfulness (claim_support x 100) + 0.2 x context_precision + 0.2 x context_recall + 0.3 x "
-        "answer_relevance, with the profile's own weights where it weighs these four; what does not apply is left out "
-        "and the rest divided by its weights; 0 for an answer that says nothing",
+        "answer_relevance, with the profile's weights if it has them; metrics that do not apply are left out and the "
+        "sum is divided by the remaining weights; 0 for an answer without content",
         "0.3 x 충실도(claim_support x 100) + 0.2 x context_precision + 0.2 x context_recall + 0.3 x answer_relevance. "
         "프로필이 이 네 지표의 가중치를 정하면 그 가중치를 씀. 해당하지 않는 것은 빼고 나머지 가중치의 합으로 나눔. "
         "아무 내용도 없는 답변은 0",

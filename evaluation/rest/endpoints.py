@@ -290,7 +290,7 @@ class TextOptions(StrictSerializer):
     """Encoding options of an uploaded text."""
 
     encoding = ChoiceField(
-        choices=sorted(ENCODINGS), default="", allow_blank=True, help_text="of a text that is not in UTF-8"
+        choices=sorted(ENCODINGS), default="", allow_blank=True, help_text="encoding of a text that is not in UTF-8"
     )
 
 

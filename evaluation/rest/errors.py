@@ -89,17 +89,17 @@ def unknown_address(request: HttpRequest, subpath: str = "") -> JsonResponse:
 
 
 ERRORS = {
-    "400": "A parameter, a field or a file is refused; the body says which and why.",
-    "401": "No token, or one that is unknown, expired or revoked.",
+    "400": "A parameter, field or file is invalid. The body names it and the reason.",
+    "401": "The token is missing, unknown, expired or revoked.",
     "403": "The role or the token does not allow it.",
-    "404": "There is no such thing, or none the caller may know of.",
-    "503": "A worker is at it (figures_in_making), or the database cannot be used for now; the body holds a code, "
-    "Retry-After the seconds to wait.",
+    "404": "The object does not exist, or the caller may not see it.",
+    "503": "Figures are being computed (figures_in_making), or the database is unavailable. The body holds a code, "
+    "`Retry-After` the seconds to wait.",
 }
 WRITING_ERRORS = {
-    "409": "The present state or a key that was sent before does not allow it; the body holds a code and a sentence.",
+    "409": "The object's state or an earlier request with the same key does not allow it. The body holds a code.",
     "413": "The body is larger than allowed.",
-    "415": "Bodies of this type are not read here.",
+    "415": "This content type is not supported here.",
 }
 
 
@@ -108,7 +108,7 @@ IDEMPOTENCY_PARAMETERS = [
         "in": "header",
         "name": "Idempotency-Key",
         "schema": {"type": "string", "minLength": 1, "maxLength": 200},
-        "description": "The same key twice within a day is one request: the second is given the first one's answer.",
+        "description": "A request repeated with the same key within a day gets the response to the first one.",
     }
 ]
 

@@ -15,7 +15,7 @@ from evaluation.accounts.access import MAX_ID
 from evaluation.rest.endpoints import Method, StrictSerializer
 
 RATE_LIMIT_RESPONSE = OpenApiResponse(
-    description="Too many within an hour; `Retry-After` says in how many seconds to try again."
+    description="Too many requests within an hour; `Retry-After` holds the seconds to wait."
 )
 # Above every limit that has a message of its own.
 MAX_TEXT_LENGTH = 100_000

@@ -54,7 +54,7 @@ class TokenAuthentication(BaseAuthentication):
         if token.revoked_at is not None or token.expires_at <= timezone.now() or not token.user.is_active:
             raise AuthenticationFailed(INVALID_TOKEN)
         if token.scope == "read" and request.method not in {"GET", "HEAD", "OPTIONS"}:
-            raise PermissionDenied("this token may only read")
+            raise PermissionDenied("this token is read-only")
         user = token.user
         user.token_id, user.token_project_id = token.pk, token.project_id
         user.is_own_token = token.made_by_id == user.pk
@@ -145,7 +145,7 @@ class StrictJSON(JSONParser):
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -100,9 +100,9 @@ class AnswerOptions(ReadByMap):
     question_set = IntegerField(min_value=1, help_text="id of one version of a question set")
     system = CharField(max_length=200)
     k = IntegerField(default=5, min_value=1, max_value=50)
-    name = CharField(default="", max_length=300, help_text="of the run")
+    name = CharField(default="", max_length=300, help_text="name of the run")
     accept_unknown_passages = BooleanField(
-        default=False, help_text="import although none of the passages is among those that should be found"
+        default=False, help_text="import even if none of the passages is an expected one"
     )
 
 
@@ -297,13 +297,11 @@ class RunRequestSerializer(SettingsSerializer, StrictSerializer):
     settings = (*ASK_OPTIONS.values(), *RUN_OPTIONS.values())
 
     answer_set = IntegerField(default=None, min_value=1, allow_null=True)
-    dataset_id = IntegerField(
-        default=None, min_value=1, allow_null=True, help_text="question set whose questions the system is asked"
-    )
+    dataset_id = IntegerField(default=None, min_value=1, allow_null=True, help_text="question set to ask the system")
     system = CharField(
         default="", allow_blank=True, max_length=220, help_text="name or NAME@VERSION of a system with a connector"
     )
-    dry_run = BooleanField(default=False, help_text="only say what it would take")
+    dry_run = BooleanField(default=False, help_text="only estimate the run")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         collects = bool(attrs["dataset_id"] and attrs["system"])
@@ -316,7 +314,7 @@ class ResumeSerializer(SettingsSerializer, StrictSerializer):
     """Options for resuming a run."""
 
     settings = (
-        replace(RUN_OPTIONS["budget"], body="US dollars that its calls may cost in all; null leaves it as it is"),
+        replace(RUN_OPTIONS["budget"], body="limit for the total cost of its calls in US dollars; null keeps it"),
     )
 
 

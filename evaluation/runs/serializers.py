@@ -259,8 +259,8 @@ class RetrievalSerializer(Serializer[RunDetail]):
 class ResultSerializer(Serializer[AnswerResult]):
     """An answer with its values; null if there is none."""
 
-    id = IntegerField(source="answer.pk", help_text="of the answer")
-    test_case_id = CharField(source="answer.question.external_id", help_text="the question's own id")
+    id = IntegerField(source="answer.pk", help_text="id of the answer")
+    test_case_id = CharField(source="answer.question.external_id", help_text="id of the question in its set")
     sample = IntegerField(source="answer.sample")
     retrieved_chunk_ids = ListField(source="retrieved", child=CharField(), allow_null=True)
     precision = FloatField(source="values.precision", allow_null=True)
@@ -285,7 +285,7 @@ class BatchSerializer(Serializer[Any]):
     """A batch of the run's calls at a provider. ``status``, ``done`` and ``failed`` are as the provider last reported
     them; ``reason`` says why it failed."""
 
-    id = CharField(source="provider_id", help_text="the provider's; empty while it has none")
+    id = CharField(source="provider_id", help_text="id at the provider; empty before it has one")
     state = ChoiceField(choices=BatchState.choices)
     status = CharField()
     model = CharField()
@@ -306,11 +306,11 @@ class RunSerializer(RunSummarySerializer):
     mean_answer_relevancy = MeanField(RELEVANCY)
     means = DictField(child=FiguresSerializer(), help_text="every metric of the run, by name")
     costs = DictField(
-        child=SpendingSerializer(), help_text="by rubric, `embeddings` and `preflight`; their sum is the progress's"
+        child=SpendingSerializer(), help_text="by rubric, `embeddings` and `preflight`; adds up to that of `progress`"
     )
     drift = DriftSerializer(many=True)
     batches = BatchSerializer(many=True)
     results = ResultSerializer(many=True)
-    results_next = CharField(allow_null=True, help_text="address of the next page of results")
+    results_next = CharField(allow_null=True, help_text="URL of the next page of results")
     results_previous = CharField(allow_null=True)
     updated_at = DateTimeField(default_timezone=UTC)

@@ -186,8 +186,8 @@ def _initial_values(request: HttpRequest) -> dict[str, object]:
 
 @signed_in_form
 def preview_system(request: HttpRequest) -> HttpResponse:
-    """Send one question to a system and show the request, the reply and its mapping. Nothing is stored. The same limits
-    as in a run apply."""
+    """Send one question to a system and show the request, the reply and its mapping. Nothing is stored, and the call
+    counts towards no limit."""
     if not access.projects_with(request.user, Action.EVALUATE).exists():
         raise PermissionDenied
     submitted = request.method == "POST"

@@ -53,15 +53,14 @@ class Setting:
     """A declared setting. :func:`settings_of` fills ``name`` and the following fields from the specification.
 
     ``limits`` are inclusive; for a text they count characters. ``most`` is the maximum number of values. ``body`` is
-    its text in the OpenAPI document. ``who`` describes who needs another value than the default. ``column`` is its
-    title in a table."""
+    its text in the OpenAPI document. ``when`` says when to change the default. ``column`` is its title in a table."""
 
     limits: tuple[Any, Any] = (None, None)
     most: int | None = None
     form: Input | None = None
     flag: Flag | None = field(default=Flag())
     body: str = ""
-    who: str = ""
+    when: str = ""
     column: Text = ""
     name: str = ""
     kind: Any = None

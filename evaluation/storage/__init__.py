@@ -1,3 +1,1 @@
-"""Database layer: append-only tables, multi-row rules as triggers, bulk inserts and SQL statements.
-
-Public: ``append_only.AppendOnly`` and ``install``, ``guards.Guard``, ``statements.Statement``."""
+"""Database layer: append-only tables, multi-row rules as triggers, bulk inserts and SQL statements."""

@@ -67,7 +67,7 @@ def _columns_and_converters(
     for index, name in enumerate(fields):
         field = model._meta.get_field(name)
         if not isinstance(field, models.Field) or field.column is None:
-            raise TypeError(f"{model.__name__}.{name} is no column")
+            raise TypeError(f"{model.__name__}.{name} is not a column")
         columns.append(field.column)
         if convert := _converter(field, vendor):
             converters.append((index, convert))

@@ -54,7 +54,7 @@ def refuse_newer_database(connection: BaseDatabaseWrapper) -> None:
     connection.close()
     versions = [name for app, name in applied if app == VERSIONS_APP]
     raise NewerDatabase(
-        f"Concord {versions[-1] if versions else 'of another version'} has migrated the database; Concord "
+        f"Concord {versions[-1] if versions else 'of another version'} migrated the database. Concord "
         f"{product_version()} does not know {', '.join(unknown)}. Update Concord to the version of the database"
     )
 

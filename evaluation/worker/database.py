@@ -180,7 +180,7 @@ def checkpoint_wal() -> str:
         return str(error)
     finally:
         connection.close()
-    return "somebody else still uses it" if busy else ""
+    return "another process still uses it" if busy else ""
 
 
 def set_statement_timeouts() -> None:

@@ -121,14 +121,14 @@ class Watchdog:
             requeue_stalled()
         except DatabaseError as error:
             # The workers wait for the database too, and a restart would not bring it back.
-            log.warning("watchdog cannot reach the database: %s", error)
+            log.warning("the watchdog cannot reach the database: %s", error)
             return
         finally:
             connection.close()
         if fresh:
             self.seconds_allowed = settings.CONCORD_WORKER_TIMEOUT_SECONDS
         elif time.monotonic() - self.started_at > self.seconds_allowed:
-            silence = f"gave no sign of life for {self.seconds_allowed} s"
+            silence = f"sent no heartbeat for {self.seconds_allowed} s"
             self.seconds_allowed = min(2 * self.seconds_allowed, MAX_SECONDS_ALLOWED)
             log.error("the cluster %s, restarting it", silence)
             self.cluster.restart()
@@ -153,6 +153,6 @@ def record_restart(part: str, reason: str) -> None:
         )
         requeue_stalled()
     except DatabaseError as error:
-        log.warning("the restart could not be noted: %s", error)
+        log.warning("cannot record the restart: %s", error)
     finally:
         connection.close()

@@ -61,7 +61,7 @@ def find_issues(host: str = "", *, probe_interval: float = 0) -> list[HealthIssu
         if not issues:
             issues += [issue for check in CHECKS for issue in check()]
             if not heartbeat_is_fresh(host):
-                silence = f"no heartbeat of a cluster in the last {settings.CONCORD_WORKER_TIMEOUT_SECONDS} s"
+                silence = f"no worker heartbeat in the last {settings.CONCORD_WORKER_TIMEOUT_SECONDS} s"
                 issues.append(HealthIssue("no_cluster", silence))
     except DatabaseError as error:
         issues.append(_database_failure(error))
@@ -71,7 +71,7 @@ def find_issues(host: str = "", *, probe_interval: float = 0) -> list[HealthIssu
 
 def _database_failure(error: DatabaseError) -> HealthIssue:
     code = unavailable_reason(error) or "database_error"
-    return HealthIssue(code, f"the database takes no reading or writing ({code}): {error}", Severity.DOWN)
+    return HealthIssue(code, f"the database cannot be read or written ({code}): {error}", Severity.DOWN)
 
 
 def _database_issues(probe_interval: float) -> Iterator[HealthIssue]:
@@ -86,12 +86,12 @@ def _database_issues(probe_interval: float) -> Iterator[HealthIssue]:
 def _disk_issues() -> Iterator[HealthIssue]:
     if is_short_of_space():
         least = settings.CONCORD_MIN_FREE_DISK_MB
-        yield HealthIssue("disk_short", f"less than {least} MB are free where the database is; runs pause")
+        yield HealthIssue("disk_short", f"less than {least} MB are free on the database's disk; runs pause")
 
 
 def _run_issues() -> Iterator[HealthIssue]:
     for run_id in stalled_runs():
-        yield HealthIssue("run_stalled", f"run {run_id} has claimable units and nobody works on them")
+        yield HealthIssue("run_stalled", f"run {run_id} has claimable units, but no worker processes them")
     for problem in [problem for feature in features() if feature.problems for problem in feature.problems()]:
         yield HealthIssue("extra", problem)
 
@@ -99,9 +99,9 @@ def _run_issues() -> Iterator[HealthIssue]:
 def _job_issues() -> Iterator[HealthIssue]:
     quiet = Now() - timedelta(seconds=settings.CONCORD_WORKER_TIMEOUT_SECONDS)
     for job in jobs.due().filter(Q(until=None) | Q(until__lt=quiet), next_at__lt=quiet):
-        yield HealthIssue("job_stalled", f"job {job} is due and nobody works on it")
+        yield HealthIssue("job_stalled", f"job {job} is due, but no worker processes it")
     for job in Job.objects.filter(state=Job.State.STOPPED, problem=jobs.FAILED):
-        yield HealthIssue("job_failed", f"job {job} failed {job.attempts} times; the log of its workers says why")
+        yield HealthIssue("job_failed", f"job {job} failed {job.attempts} times; see the log of its workers")
 
 
 def _guard_issues() -> Iterator[HealthIssue]:
@@ -117,20 +117,18 @@ def _backup_issues() -> Iterator[HealthIssue]:
         return
     since = timezone.now() - timedelta(hours=settings.CONCORD_BACKUP_HOURS)
     if not AuditEvent.objects.filter(verb=BACKUP, created_at__gte=since).exists():
-        yield HealthIssue("backup_old", f"no backup was taken in the last {settings.CONCORD_BACKUP_HOURS} hours")
+        yield HealthIssue("backup_old", f"no backup in the last {settings.CONCORD_BACKUP_HOURS} hours")
 
 
 def _endpoint_issues() -> Iterator[HealthIssue]:
     for table in (Endpoint, System):
         for endpoint in table._default_manager.exclude(down_since=None):
-            outage = (
-                f"has not answered since {endpoint.down_since:%F %T %Z} ({endpoint.fault}); it is called again from"
-            )
+            outage = f"has not responded since {endpoint.down_since:%F %T %Z} ({endpoint.fault}); next call at"
             yield HealthIssue(
-                "endpoint_down", f"{_label(endpoint)} {outage} {endpoint.cooldown_until:%F %T %Z} on", Severity.NOTE
+                "endpoint_down", f"{_label(endpoint)} {outage} {endpoint.cooldown_until:%F %T %Z}", Severity.NOTE
             )
         for endpoint in table._default_manager.filter(cooldown_until__gt=Now(), down_since=None):
-            until = f"is left alone until {endpoint.cooldown_until:%F %T %Z}"
+            until = f"is not called until {endpoint.cooldown_until:%F %T %Z}"
             yield HealthIssue("endpoint_resting", f"{_label(endpoint)} {until}", Severity.NOTE)
 
 
@@ -140,7 +138,7 @@ def _label(endpoint: Endpoint | System) -> str:
 
 def _restart_issues() -> Iterator[HealthIssue]:
     for row in ProcessRestart.objects.filter(last_at__gte=Now() - timedelta(days=1)).order_by("host", "part"):
-        when = f"was started again at {row.last_at:%F %T %Z}, {row.count} times so far"
+        when = f"was restarted at {row.last_at:%F %T %Z}, {row.count} times so far"
         yield HealthIssue("restarted", f"{row.part} of {row.host} {when}: {row.reason}", Severity.NOTE)
 
 
@@ -169,7 +167,7 @@ def stalled_runs() -> list[int]:
 _examination_lock = threading.Lock()
 _last_examination: tuple[float, list[HealthIssue]] = (
     float("-inf"),
-    [HealthIssue("not_examined", "nobody has looked yet", Severity.DOWN)],
+    [HealthIssue("not_examined", "not checked yet", Severity.DOWN)],
 )
 
 

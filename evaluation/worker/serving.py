@@ -80,7 +80,7 @@ class Child:
         try:
             self.process.wait(grace - patience)
         except subprocess.TimeoutExpired:
-            log.warning("%s does not end, killing it", self.name)
+            log.warning("%s does not stop, killing it", self.name)
         # Members may outlive their leader: a killed cluster leaves workers that continue.
         self._signal(signal.SIGKILL)
         self.process.wait()
@@ -160,7 +160,7 @@ class Supervisor:
     def _supervise(self, child: Child) -> None:
         if child.alive:
             for _ in range(child.count_lost_children()):
-                log.error("a process of the %s ended, it starts another one", child.name)
+                log.error("a process of the %s ended and is being replaced", child.name)
                 self.on_restart(child.name, "one of its processes ended")
             return
         exit_reason = child.handle_exit() if child.restart_at is None else ""

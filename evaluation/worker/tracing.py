@@ -105,7 +105,7 @@ def _spans() -> Spans | None:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        log.warning("OTEL_* variables ask for spans, but the extra is not installed: pip install -e '.[otel]'")
+        log.warning("OTEL_* variables are set, but the extra otel is not installed: pip install -e '.[otel]'")
         return None
     # A service name from the variables takes precedence.
     provider = TracerProvider(resource=Resource({SERVICE_NAME: NAME}).merge(OTELResourceDetector().detect()))

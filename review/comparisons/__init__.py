@@ -1,3 +1,1 @@
-"""Comparison of runs: differences, ranking, gates, trends, and the summaries on the home page.
-
-Used by others: ``whole.compare``, ``gating.run_gate``, ``trend.load_trends``, ``summaries.headline``."""
+"""Comparison of runs: differences, ranking, gates, trends, and the summaries on the home page."""

@@ -29,7 +29,7 @@ def find_run(pk: int) -> Run:
     :raises CommandError: with exit code 2 if there is none."""
     run = Run.objects.filter(pk=pk).first()
     if run is None:
-        raise CommandError(f"there is no run {pk}", returncode=2)
+        raise CommandError(f"Run {pk} does not exist.", returncode=2)
     return run
 
 
@@ -48,9 +48,9 @@ def command_errors() -> Iterator[None]:
 
 def add_resampling_arguments(parser: CommandParser) -> None:
     """Add ``--seed`` and ``--resamples`` of the bootstrap."""
-    parser.add_argument("--seed", type=whole_number(), default=0, help="of the bootstrap")
+    parser.add_argument("--seed", type=whole_number(), default=0, help="random seed of the bootstrap")
     resamples = whole_number(MAX_RESAMPLES)
-    parser.add_argument("--resamples", type=resamples, default=2000, help="of the bootstrap; 0 for no intervals")
+    parser.add_argument("--resamples", type=resamples, default=2000, help="bootstrap resamples; 0 disables intervals")
 
 
 def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> list[Action]:
@@ -58,7 +58,7 @@ def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> list[
     gate = parser.add_argument_group("quality gate", "exit 100 unless it is passed; an undecided gate is not passed")
     actions = add_flags(gate, GATE_SETTINGS)
     if baseline:
-        help_text = "run that this one must not fall behind"
+        help_text = "baseline run, which this one must not fall below"
         actions.append(gate.add_argument("--baseline", type=int, metavar="RUN", help=help_text))
     return actions
 
@@ -94,12 +94,12 @@ def warn_undecided_gate(command: BaseCommand, gate: Gate, run: int | None = None
 
 # Options that belong to no setting, by the setting after which ``--help`` lists them.
 _RELATED_FLAGS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
-    "strategy": {"--metrics": {"help": "criteria; if not named, those that --coverage calls for"}},
+    "strategy": {"--metrics": {"help": "criteria to rate; default: those of --coverage"}},
     "share": {
         "--answers": {"type": int, "help": "for hand_picked: ids of the answers"},
         "--questions": {"help": "for hand_picked: ids of the questions"},
     },
-    "seed": {"--reviewers": {"help": "user names; all reviewers, if not named"}},
+    "seed": {"--reviewers": {"help": "user names; default: all reviewers of the project"}},
 }
 
 

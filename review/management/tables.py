@@ -279,7 +279,7 @@ def judge_remarks(report: Report) -> Iterator[str]:
     for preflight in report.provenance.preflights:
         words = {True: "yes", False: "no", None: "unknown"}
         yield (
-            f"preflight {preflight.judge}: asked by {preflight.rung}, answered by {preflight.model_returned}, "
+            f"preflight {preflight.judge}: reply format {preflight.rung}, answered by {preflight.model_returned}, "
             f"tokens {words[preflight.usage]}, log probabilities {words[preflight.logprobs]}, {preflight.calls} call(s)"
         )
     for doubt in report.doubts:

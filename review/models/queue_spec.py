@@ -60,14 +60,14 @@ class QueueSpec(Spec):
 
     size: int = setting(
         60,
-        who="everybody",
+        when="always",
         limits=(0, 1_000_000),
         form=Input("main", _("Number of answers"), limits=(1, 100_000)),
-        flag=Flag("answers to draw"),
+        flag=Flag("number of answers to sample"),
     )
     coverage: Coverage = setting(
         Coverage.CORRECTED,
-        who="who wants fewer keys for each answer, or all of the named criteria of every answer (`fewest_keys`)",
+        when="to ask fewer criteria per answer, or all named criteria for every answer (`fewest_keys`)",
         form=Input(
             "main",
             _("Purpose"),
@@ -78,13 +78,13 @@ class QueueSpec(Spec):
             },
             widget="radio",
         ),
-        flag=Flag("which criteria, and of which answers: every judged part in turn, or the few that matter most"),
-        body="More than three criteria are asked in turn, or (fewest_keys) all of every answer. None named: every "
-        "judged part of the overall score, or the three that matter most.",
+        flag=Flag("criteria to rate: every judged criterion in rotation, or the two or three most important"),
+        body="Without `metrics`: every judged criterion of the overall score, or the three most important ones. More "
+        "than three criteria are asked in rotation or, with `fewest_keys`, all for every answer.",
     )
     strategy: Strategy = setting(
         Strategy.STRATIFIED,
-        who="who looks for the judge's errors, or picks the answers",
+        when="to look for judge errors, or to pick the answers",
         form=Input(
             "main",
             _("Answers to review"),
@@ -101,7 +101,7 @@ class QueueSpec(Spec):
     )
     reviews_needed: int = setting(
         1,
-        who="who wants to know how far experts agree",
+        when="to measure agreement between experts",
         limits=(1, MAX_REVIEWS),
         column=_("reviewers per answer"),
         form=Input(
@@ -111,7 +111,7 @@ class QueueSpec(Spec):
     )
     mode: Mode = setting(
         Mode.BLIND,
-        who="who wants answers rated faster, and no agreement from it",
+        when="to rate faster, without measuring agreement",
         column=_("mode"),
         form=Input(
             "more",
@@ -125,7 +125,7 @@ class QueueSpec(Spec):
     )
     reveal: Reveal = setting(
         Reveal.ON_DIFFERENCE,
-        who="who trains reviewers (`always`), or wants no rating changed by the judge (`never`)",
+        when="to train reviewers (`always`), or to keep the judge from changing ratings (`never`)",
         column=_("show the judge"),
         form=Input(
             "more",
@@ -139,23 +139,23 @@ class QueueSpec(Spec):
     )
     reveal_threshold: float = setting(
         3.0,
-        who="who has finer or coarser scales; 0: no difference shows the judge",
+        when="for finer or coarser scales; 0: no difference reveals the judge",
         limits=(0, 1e6),
         column=_("difference that reveals the judge"),
         form=Input("more", _("Show the judge when they differ by (levels)"), limits=(0, 100)),
-        flag=Flag("levels apart that show the judge"),
+        flag=Flag("difference in levels that reveals the judge"),
     )
     reveal_share: float = setting(
         0.1,
-        who="who does not want the judge's appearance to say that the two differ",
+        when="to hide whether the judge differs when it is shown",
         limits=(0, 1),
         column=_("share shown at random"),
         form=Input("more", _("Also show the judge at random (%)"), name="reveal_percent", percent=True),
-        flag=Flag("share shown the judge by chance, {low} to {high}"),
+        flag=Flag("share for which the judge is revealed at random, {low} to {high}"),
     )
     adjudicate_from: float = setting(
         2.0,
-        who="who has a lead decide on smaller differences, or on none (0)",
+        when="to send smaller differences to a lead, or none (0)",
         limits=(0, 1e6),
         column=_("reviewer difference sent to a lead"),
         form=Input(
@@ -164,18 +164,18 @@ class QueueSpec(Spec):
             _("0: differences are never sent."),
             limits=(0, 100),
         ),
-        flag=Flag("levels between two reviewers a lead decides on; 0: none"),
-        body="Levels between two first ratings from which a lead decides; 0: never.",
+        flag=Flag("difference in levels between reviewers that goes to a lead; 0: none"),
+        body="Difference in levels between two first ratings that goes to a lead; 0: none.",
     )
     fail_below: float | None = setting(
         None,
-        who="who draws by `fails_plus_share`",
+        when="for `fails_plus_share`",
         form=Input("draw", _("Judge score below which an answer fails"), _("On the criterion's own scale.")),
-        flag=Flag("for fails_plus_share: judge scores under it are fails"),
+        flag=Flag("for fails_plus_share: judge score below which an answer fails"),
     )
     share: float | None = setting(
         None,
-        who="who draws by `fails_plus_share`",
+        when="for `fails_plus_share`",
         limits=(1e-9, 1),
         form=Input(
             "draw",
@@ -187,10 +187,10 @@ class QueueSpec(Spec):
         ),
         flag=Flag("for fails_plus_share: share of the other answers, 0 to 1"),
     )
-    seed: int | None = setting(None, who="who repeats a draw", limits=(0, 2**63 - 1), column=_("seed"))
+    seed: int | None = setting(None, when="to repeat a draw", limits=(0, 2**63 - 1), column=_("seed"))
     distribution: Distribution = setting(
         Distribution.POOL,
-        who="who wants equal parts, or each field with its experts",
+        when="to give reviewers equal shares, or each field its experts",
         column=_("distribution"),
         form=Input(
             "people",
@@ -206,7 +206,7 @@ class QueueSpec(Spec):
     )
     overlap_share: float = setting(
         1.0,
-        who="who measures agreement on a part of the answers only",
+        when="to measure agreement on part of the answers",
         limits=(0, 1),
         column=_("share rated by several reviewers"),
         form=Input(
@@ -216,11 +216,11 @@ class QueueSpec(Spec):
             name="overlap_percent",
             percent=True,
         ),
-        flag=Flag("share that --reviews-needed people rate, {low} to {high}"),
+        flag=Flag("share that several reviewers rate (--reviews-needed), {low} to {high}"),
     )
     repeat_share: float = setting(
         0.0,
-        who="who wants to know how far reviewers agree with themselves",
+        when="to measure how consistent reviewers are",
         limits=(0, 0.5),
         column=_("share of hidden repeats"),
         form=Input(
@@ -230,25 +230,25 @@ class QueueSpec(Spec):
             name="repeat_percent",
             percent=True,
         ),
-        flag=Flag("share that comes again unmarked, {low} to {high}"),
+        flag=Flag("share of hidden repeats, {low} to {high}"),
     )
     lease_minutes: int = setting(
         30,
-        who="who has answers that take longer than half an hour",
+        when="for answers that take longer than half an hour",
         limits=(1, 1440),
         column=_("reservation time (minutes)"),
-        flag=Flag("how long an answer stays reserved"),
+        flag=Flag("minutes for which an answer stays reserved"),
     )
     deadline: datetime | None = setting(
         None,
-        who="who wants reviewers reminded",
+        when="to remind reviewers",
         column=_("deadline"),
         form=Input("people", _("Deadline"), _("Reviewers with unrated answers get an e-mail reminder before it.")),
-        flag=Flag("such as 2026-12-01T18:00"),
+        flag=Flag("deadline, such as 2026-12-01T18:00"),
     )
     name: str = setting(
         "",
-        who="who has several queues under way",
+        when="to tell several queues apart",
         limits=(0, MAX_NAME_LENGTH),
         column=_("name"),
         form=Input(
@@ -259,21 +259,21 @@ class QueueSpec(Spec):
                 "and a number."
             ),
         ),
-        flag=Flag("reviewers read it: no system, judge or strategy"),
+        flag=Flag("name that reviewers see; don't mention the system, judge or strategy"),
     )
     guideline: str = setting(
         "",
-        who="who has rules that the rubrics do not say",
+        when="for rules that are not in the rubrics",
         limits=(0, 100_000),
         column=_("guideline"),
         form=Input("more", _("Guideline for reviewers"), limits=(0, 20_000)),
     )
     hide_system: bool = setting(
         True,
-        who="who cannot rate without knowing the system; recorded",
+        when="if reviewers must know the system; recorded",
         column=_("hide the system"),
         form=Input("more", _("Show reviewers which system answered"), _("This is recorded."), name="show_system"),
-        flag=Flag("reviewers see which system answered (recorded)", name="show_system"),
+        flag=Flag("show reviewers which system answered (recorded)", name="show_system"),
     )
     # Ratings of an example queue are made for show.
     example: bool = setting(False, column=_("example"))
@@ -298,5 +298,5 @@ class QueueSpec(Spec):
 
 
 SETTINGS = settings_of(QueueSpec)
-CONFIGURABLE_SETTINGS = tuple(queue_setting for queue_setting in SETTINGS.values() if queue_setting.who)
+CONFIGURABLE_SETTINGS = tuple(queue_setting for queue_setting in SETTINGS.values() if queue_setting.when)
 COLUMNS = tuple(name for name, queue_setting in SETTINGS.items() if queue_setting.column)

@@ -145,7 +145,7 @@ class RatingFileOptions(TextOptions):
         default="",
         allow_blank=True,
         max_length=MAX_OPTION_LENGTH,
-        help_text="scales of unknown metrics, NAME=1..5 and the like, separated by semicolons",
+        help_text="scales of unknown metrics, such as NAME=1..5, separated by semicolons",
     )
     sampled = ChoiceField(choices=[str(method) for method in FileSampling], default="unknown")
     layout = ChoiceField(choices=["concord", "label_studio"], default="concord")
@@ -153,9 +153,9 @@ class RatingFileOptions(TextOptions):
         default="",
         allow_blank=True,
         max_length=MAX_OPTION_LENGTH,
-        help_text="of a Label Studio export: ID=LABEL of people, separated by semicolons",
+        help_text="for a Label Studio export: ID=LABEL of people, separated by semicolons",
     )
-    dry_run = BooleanField(default=False, help_text="only say what would be imported")
+    dry_run = BooleanField(default=False, help_text="only preview the import")
 
 
 class RatingFileForm(RatingFileOptions):
@@ -185,9 +185,7 @@ class RatingFilter(FilterSet):  # type: ignore[misc]  # the package has no types
     answer = _id_filter("answer_id")
     queue = _id_filter("assignment__item__queue_id")
     run = _id_filter("assignment__item__run_id")
-    metric = CharFilter(
-        method="of_metric", help_text="its own name, or the one that reports show where it is no metric's"
-    )
+    metric = CharFilter(method="of_metric", help_text="name of the metric, or the name that reports show for it")
     reviewer = CharFilter(field_name="reviewer__username")
     phase = ChoiceFilter(field_name="phase", choices=[("initial", "initial"), ("final", "final")])
 

@@ -46,35 +46,35 @@ class GateRequest(Spec):
 
     baseline: Run | None = None
     fail_under: float | None = setting(
-        None, limits=(-1e6, 1e6), flag=Flag("least overall score, such as 0.7", metavar="X")
+        None, limits=(-1e6, 1e6), flag=Flag("minimum overall score, such as 0.7", metavar="X")
     )
     max_drop: float | None = setting(
-        None, limits=(0, 1e6), flag=Flag("largest drop against the baseline, such as 0.02", metavar="D")
+        None, limits=(0, 1e6), flag=Flag("maximum drop from the baseline, such as 0.02", metavar="D")
     )
     margin: float | None = setting(
         None,
         limits=(0.001, 1),
         flag=Flag(
-            "a difference that does not matter, such as 0.03: say where two runs are alike within it", metavar="M"
+            "difference that does not matter, such as 0.03; runs within it are reported as equivalent", metavar="M"
         ),
     )
     gate_on: GateScore | Literal[""] = setting(
-        "", flag=Flag("score the gate looks at; the corrected one where it is offered, else judge-only")
+        "", flag=Flag("score to test; default: the corrected score if available, or judge-only")
     )
     across_models: bool = setting(
         False,
-        flag=Flag("measure the drop of judge-only scores although different models answered under a judge's name"),
+        flag=Flag("test the drop of judge-only scores even if different models answered under the judge's name"),
     )
     looks: int = setting(
         1,
         limits=(1, MAX_LOOKS),
         flag=Flag(
-            "how often this gate is asked in all, such as after every commit: the 5%% of error is shared by N looks",
+            "planned number of gate checks, such as one per commit; they share the error rate of 5%%",
             metavar="N",
         ),
     )
-    require_licence: bool = setting(False, flag=Flag("fail where the proof of a judge's prompt does not hold"))
-    allow_undecided: bool = setting(False, flag=Flag("exit 0 with a warning where the gate is undecided"))
+    require_licence: bool = setting(False, flag=Flag("fail unless the judge's prompts are approved"))
+    allow_undecided: bool = setting(False, flag=Flag("exit 0 with a warning if the gate is undecided"))
 
     @property
     def confidence(self) -> float:

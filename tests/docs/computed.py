@@ -31,8 +31,8 @@ from evaluation.metrics.retrieval import Ranking, ranking
 from evaluation.scoring import recorded_calls
 from review.statistics.acceptance import mean_difference, significance_level, squared_losses
 from review.statistics.agreement.bootstrap import clopper_pearson
-from review.statistics.agreement.pair import best_constant_guess, compare, reliability_curve
-from review.statistics.agreement.variance import Observation, variance_split
+from review.statistics.agreement.pair import best_constant_guess, compare
+from review.statistics.agreement.variance import Observation, VarianceSource, variance_split
 from review.statistics.correction.corrected import corrected_component, corrected_overall
 from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate
@@ -80,11 +80,9 @@ def agreement(text: str) -> Computed:
         for judge, count in enumerate(line[1:])
         for _ in range(int(count))
     ]
-    points = reliability_curve(judge, experts, scale)
     return {
         "levels": levels.to_dict(),
         "matrix_levels": [row(level, *map(int, counts)) for level, counts in enumerate(levels.confusion, 1)],
-        "curve_levels": [row(f"{point.judge:g}", f"{point.expert + 1e-9:.2f}", point.n) for point in points],
         "guess": guess.value,
         "guess_exact": guess.agreement.statistics["exact"].value,
         "yes_no": compare(*map(list, zip(*pairs, strict=True)), Scale.parse("bool")).to_dict(),
@@ -96,13 +94,18 @@ def correction(text: str) -> Computed:
     """Examples of corrected scores, plans, comparisons and variances."""
     settled = labels_to_decide(60, 400, 400, 0.04, 0.05, 0.035)
     assert settled is not None
-    return {
-        **{name: sample(text, name) for name in ("regression", "stratified")},
+    stratified = sample(text, "stratified")
+    inline = {
+        "stratified": {name: stratified[name] for name in ("corrected", "low", "high")},
         "skewed": skewed(),
         "partly": partly(text),
         "plan": plan(text),
         "compared": compared(text),
         "varying": varying(text),
+    }
+    return {
+        "regression": sample(text, "regression"),
+        **{f"{example}_{name}": value for example, figures in inline.items() for name, value in figures.items()},
         "exact_30": clopper_pearson(1.0, 30)[0],
         "bound_60": 1 - 0.05 ** (1 / 60),
         "ppi_lambda": 0.6 * 20 / 40,
@@ -113,29 +116,32 @@ def correction(text: str) -> Computed:
 
 def example_answers(text: str, example: str) -> list[FrameAnswer]:
     """The answers of an example, drawn with equal probability, or by the judge's verdict where it is stratified."""
-    rows = [(judge, expert) for judge, expert, count in table(text, f"data: {example}") for _ in range(int(count))]
-    rated_share = sum(expert.isdigit() for _, expert in rows) / len(rows)
+    rows = [
+        (judge, rating)
+        for judge, *counts in table(text, f"data: {example}")
+        for rating, count in zip((0.0, 1.0, None), counts, strict=True)
+        for _ in range(int(count))
+    ]
+    rated_share = sum(rating is not None for _, rating in rows) / len(rows)
     return [
         FrameAnswer(
             index,
             float(judge),
-            float(expert) if expert.isdigit() else None,
-            ReviewState.RATED if expert.isdigit() else ReviewState.NOT_SAMPLED,
+            rating,
+            ReviewState.NOT_SAMPLED if rating is None else ReviewState.RATED,
             rated_share,
             judge if example == "stratified" else "",
         )
-        for index, (judge, expert) in enumerate(rows)
+        for index, (judge, rating) in enumerate(rows)
     ]
 
 
 def sample(text: str, example: str) -> dict[str, Value]:
     answers = example_answers(text, example)
-    ratings = [answer.rating for answer in answers if answer.rating is not None]
     result = estimate(corrected_component(Component(example, frame_of(answers), 0.0, 1.0, yes_no=True)))
     return result.to_dict() | {
         "corrected": result.value,
         "judge_only": sum(answer.judge or 0 for answer in answers) / len(answers),
-        "mean_of_labels": sum(ratings) / len(ratings),
     }
 
 
@@ -146,7 +152,7 @@ def skewed() -> dict[str, Value]:
     result = estimate(corrected_component(Component("skewed", frame_of(answers), 0.0, 4.0)))
     # t with 24 degrees of freedom; s^2 = 2 x 23 / 25 x 2^2 / 24, of 25 among 400
     low = 3.84 - 2.063899 * (2 * 23 / 25 * 4 / 24 / 25 * 15 / 16) ** 0.5
-    return result.to_dict() | {"corrected": result.value, "symmetrical_low": low}
+    return {"corrected": result.value, "low": result.low, "high": result.high, "symmetrical_low": low}
 
 
 def partly(text: str) -> dict[str, Value]:
@@ -164,8 +170,6 @@ def partly(text: str) -> dict[str, Value]:
         "value": result.value,
         "low": result.low,
         "high": result.high,
-        "below": exact.low - result.low,
-        "above": result.high - exact.high,
         "as_if_exact_low": exact.low,
         "as_if_exact_high": exact.high,
         "assumed_bias": assumed.assumed,
@@ -186,7 +190,6 @@ def plan(text: str) -> dict[str, Value]:
             2,
             {stratum.name: stratum.deviation for stratum in strata},
         ),
-        "half_width": result.half_width,
         "minutes": result.minutes,
         "difference": result.difference,
         "labels_for_difference": labels_for_difference(strata, 0.10).labels,
@@ -201,15 +204,19 @@ def compared(text: str) -> dict[str, Value]:
     assert result.high is not None
     settled = questions_to_decide(result.groups, (result.high - result.low) / 2, result.value)
     assert settled is not None
-    return result.to_dict() | {"settled_by_questions": settled.needed}
+    figures = {name: getattr(result, name) for name in ("value", "low", "high", "p_value", "detectable")}
+    return figures | {"settled_by_questions": settled.needed}
 
 
 def varying(text: str) -> dict[str, Value]:
-    rows = [list(map(float, line)) for line in table(text, "data: varying")]
-    ratings = [Observation(line[0], f"r{rater}", value) for line in rows for rater, value in enumerate(line[1:])]
+    ratings = [
+        Observation(answer, reviewer, float(value))
+        for reviewer, *values in table(text, "data: varying")
+        for answer, value in enumerate(values)
+    ]
     split = variance_split(ratings)
     option_shares = spending_advice(split).shares
-    return {str(source): value for source, value in split.variances.items()} | {
+    return {name: split.variances[VarianceSource(name)] for name in ("answers", "reviewers", "taste")} | {
         "questions": option_shares[SpendOption.QUESTIONS],
         "ratings": option_shares[SpendOption.RATINGS],
         "reviewers_share": option_shares[SpendOption.REVIEWERS],

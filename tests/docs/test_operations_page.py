@@ -1,4 +1,4 @@
-"""The commands of docs/operations.md about backups and health do what the page says, one after the other."""
+"""The commands of docs/operations.md and docs/security.md do what the pages say, one after the other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evaluation.worker.backups import Manifest
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+PAGE = "".join((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8") for page in ("operations", "security"))
 
 
 def page_command(start: str) -> str:
@@ -43,21 +43,21 @@ def test_backup_and_restore_work_as_printed(tmp_path: Path) -> None:
     at_old = {"CONCORD_VAR": str(old_folder)}
     assert "code 0" in run_shell(f"{sys.executable} {ROOT}/manage.py migrate --verbosity 0", tmp_path, **at_old)
     output = run_shell(page_command("backup concord.backup"), tmp_path, **at_old)
-    assert "read again: whole" in output
+    assert "read back and verified" in output
     with zipfile.ZipFile(tmp_path / "concord.backup") as archive:
         manifest = Manifest.model_validate_json(archive.read("manifest.json"))
     assert manifest.engine == "sqlite"
     assert manifest.sha256 in output
     line = page_command("restore concord.backup").replace("/srv/concord-new", str(new_folder))
     output = run_shell(line, tmp_path, CONCORD_VAR=str(new_folder))
-    assert "0 calls were out at that moment" in output
-    assert "SECRET_KEY is another one" in output  # a place of its own made a key of its own
+    assert "0 calls were in flight at that time" in output
+    assert "SECRET_KEY has changed" in output  # a place of its own made a key of its own
     assert "(code 0)" in output
     output = run_shell(line, tmp_path, CONCORD_VAR=str(new_folder))
     assert "an empty location" in output
     assert "(code 1)" in output
     output = run_shell(f"{sys.executable} {ROOT}/manage.py healthcheck", tmp_path, **at_old, CONCORD_BACKUP_HOURS="24")
-    assert output == "no heartbeat of a cluster in the last 120 s\n(code 1)"  # the backup was noted
+    assert output == "no worker heartbeat in the last 120 s\n(code 1)"  # the backup was noted
 
 
 def test_setup_site_file_and_export_commands_work_as_printed(tmp_path: Path) -> None:
@@ -85,11 +85,11 @@ def test_setup_site_file_and_export_commands_work_as_printed(tmp_path: Path) -> 
     head = re.search(r"\b\d+:[0-9a-f]{64}", output)
     assert head is not None
     run_printed("purge --person kim")
-    assert "0 calls" in run_printed("CONCORD_REPLY_RETENTION_DAYS=90")
+    assert "0 deleted" in run_printed("CONCORD_REPLY_RETENTION_DAYS=90")
     head_command = page_command("verify_audit --head").replace("812:5f0c…", head[0])
     assert "(code 0)" in run_shell(head_command, tmp_path, **environment)
     assert "(code 1)" in run_shell(head_command.replace(head[0], f"1:{'0' * 64}"), tmp_path, **environment)
-    assert "there is no run 12" in run_shell(page_command("verify_report 12"), tmp_path, **environment)
+    assert "Run 12 does not exist" in run_shell(page_command("verify_report 12"), tmp_path, **environment)
 
 
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1)])

@@ -53,14 +53,14 @@ def test_backup_of_running_run_is_restored_and_resumes(site: Site, judge: JudgeS
     wait_until(lambda: judge.stats()["calls"] > 10, seconds=120)
     file = tmp_path / "concord.backup"
     printed = site.manage("backup", str(file))
-    assert "read again: whole" in printed
+    assert "read back and verified" in printed
     assert file.stat().st_mode & 0o077 == 0
     with pytest.raises(AssertionError, match="already exists and"):
         site.manage("backup", str(file))
     with empty_site(site, tmp_path / "elsewhere", judge) as restored_site:
         printed = restored_site.manage("restore", str(file))
         assert f"run {run} (running): " in printed
-        assert "calls were out at that moment" in printed
+        assert "calls were in flight at that time" in printed
         assert "SECRET_KEY" not in printed
         done_count = restored_site.rows(
             f"SELECT COUNT(*) FROM evaluation_workunit WHERE run_id = {run} AND state = 'done'"
@@ -139,7 +139,7 @@ def test_damaged_or_foreign_backup_is_refused_and_target_stays_empty(
         assert target_site.is_postgres or not (tmp_path / "elsewhere" / "site.sqlite3").exists()
         (tmp_path / "whole").mkdir()
         site.manage("backup", str(whole := tmp_path / "whole" / "concord.backup"))
-        assert "restored as of" in target_site.manage("restore", str(whole))
+        assert "Restored as of" in target_site.manage("restore", str(whole))
 
 
 def foreign_database(site: Site, folder: Path) -> bytes:
@@ -177,7 +177,7 @@ def test_serve_checkpoints_wal_on_stop_or_reports_failure(site: Site, judge: Jud
             site.manage("shell", "--no-imports", "-c", "from evaluation.worker.database import *; probe_write()")
         os.kill(parent.pid, signal.SIGTERM)
         assert parent.wait(60) == 0
-    failure_reported = "could not be written back" in (site.folder / "log").read_text()
+    failure_reported = "cannot write SQLite's log into the database file" in (site.folder / "log").read_text()
     assert failure_reported is reader_open
     if not reader_open:
         assert not Path(f"{file}-wal").exists() or Path(f"{file}-wal").stat().st_size == 0

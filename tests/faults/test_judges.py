@@ -112,7 +112,7 @@ def test_changed_model_name_is_reported(site: Site, judge: JudgeServer) -> None:
     run = prepare_run(site, judge, ANSWERS)
     assert run_worker(site, run) == "completed"
     report = site.manage("results", str(run))
-    assert "Several models answered under the name of remote@1" in report
+    assert "Several models answered as remote@1" in report
     assert f"another-model (5), test-model ({ANSWERS - 5})" in report
 
 
@@ -159,7 +159,7 @@ def test_other_endpoints_go_on_while_one_is_down(site: Site, judge: JudgeServer)
         assert other.calls < 30
         assert site.state(run) == "running"
         sentence = site.manage("shell", "--no-imports", "-c", WAITING_SENTENCE)
-        assert sentence.startswith("other: no good answer since")
+        assert sentence.startswith("other: no successful reply since")
         other.reset()
         site.wait_for(run, "completed", seconds=120)
     assert site.rows(UNITS_OF_JUDGES) == [("local", "done", 200), ("other", "done", 200)]

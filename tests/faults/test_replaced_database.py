@@ -146,7 +146,7 @@ def test_twenty_exchanges_under_load_damage_no_file(site: Site, files: tuple[Pat
         exchange(file, other)
         stop_site(parent)
         acknowledged[spare] |= set(writers.names)
-        with pytest.raises(AssertionError, match="-wal belongs to another database file") as refused:
+        with pytest.raises(AssertionError, match="-wal belongs to an earlier database file") as refused:
             site.manage(*command)
         assert "Traceback" not in str(refused.value)
         for suffix in ("-wal", "-shm"):
@@ -177,7 +177,7 @@ def test_overwritten_file_is_noticed_and_is_not_damaged(site: Site, files: tuple
     writers.stop()
     assert send_request(port, "/login/")[0] == 503
     stop_site(parent)
-    with pytest.raises(AssertionError, match="-wal belongs to another database file"):
+    with pytest.raises(AssertionError, match="-wal belongs to an earlier database file"):
         site.manage("migrate")
     for suffix in ("-wal", "-shm"):
         Path(f"{file}{suffix}").unlink()

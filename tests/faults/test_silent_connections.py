@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.faults]
 PROCESSES = 2
 ATTACKER, PROXY, PERSON = "127.0.0.1", "127.0.0.3", "127.0.0.2"
 MANY = 5000
-# Generous, because tests share the machine; docs/operations.md says what was measured.
+# Generous, because tests share the machine; docs/performance.md has the measurement.
 PAGE_SECONDS = 3.0
 
 
@@ -100,7 +100,7 @@ def test_thousands_of_silent_connections_of_one_address_do_not_slow_down_others(
     assert max(samples["beside them"] + samples["beside new ones"]) < PAGE_SECONDS
     assert sum(map(is_open, attackers + new_arrivals)) <= PROCESSES * MAX_CONNECTIONS_PER_ADDRESS
     log = (site.folder / "log").read_text()
-    assert "closed connections beyond" in log
+    assert "closed connections above" in log
     assert ATTACKER in log
     assert PERSON not in log
     summaries = [
@@ -140,5 +140,5 @@ def test_connections_of_a_trusted_proxy_end_by_the_deadline_alone(site: Site, po
     time.sleep(2 * CHECK_SECONDS)
     open_connections = sum(map(is_open, connections))
     assert open_connections == 1100 or time.monotonic() - start_time > HEADER_SECONDS
-    assert "closed connections beyond" not in (site.folder / "log").read_text()
+    assert "closed connections above" not in (site.folder / "log").read_text()
     wait_until(lambda: not any(map(is_open, connections)), seconds=HEADER_SECONDS + 15)

@@ -125,7 +125,7 @@ def test_batch_is_found_by_its_mark_on_any_page(
     monkeypatch.setattr(batch_client, "MAX_PAGES", 1)
     with pytest.raises(BatchFault) as fault:  # not there as far as one looked is not the same as not there
         client.find("mark-0")
-    assert fault.value.reply.detail == "the list of batches does not end"
+    assert fault.value.reply.detail == "the list of batches has too many pages"
 
 
 def test_invalid_list_of_batches_is_a_fault_with_its_reason(client: BatchClient) -> None:
@@ -133,7 +133,7 @@ def test_invalid_list_of_batches_is_a_fault_with_its_reason(client: BatchClient)
         patched.setattr(batch_client, "read_page", lambda body: None)
         with pytest.raises(BatchFault) as fault:
             client.find("mark-0")
-    assert (fault.value.reply.outcome, fault.value.reply.detail) == (Outcome.WRONG_CONTENT, "no list of batches")
+    assert (fault.value.reply.outcome, fault.value.reply.detail) == (Outcome.WRONG_CONTENT, "not a list of batches")
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_question_set_is_rebased_as_its_next_version() -> None:
     assert after == [tuple(smaller[:2]), (*smaller[2:4], "elsewhere"), ()]
     output = StringIO()
     call_command("rebase_questions", f"{questions.name}@1", "--from", "c@1", "--to", "c@2", stdout=output)
-    assert output.getvalue().splitlines()[1:] == ["carried\t2", "lost\t0", "not of c v1\t1"]
+    assert output.getvalue().splitlines()[1:] == ["carried\t2", "lost\t0", "not in c v1\t1"]
 
 
 def test_lost_passages_are_refused_unless_dropped() -> None:

@@ -414,7 +414,7 @@ def test_commands_create_and_print_a_repair(capsys: pytest.CaptureFixture[str]) 
     output = io.StringIO()
     call_command("retrieval_truth", str(label_repair.pk), format="json", stdout=output)
     assert json.loads(output.getvalue())["drawn"] == 30
-    with pytest.raises(CommandError, match="there is no repair 0"):
+    with pytest.raises(CommandError, match="Repair 0 does not exist"):
         call_command("retrieval_truth", "0")
     with pytest.raises(CommandError, match="2 to 8"):
         call_command("repair_truth", str(a.pk), name="alone")

@@ -182,7 +182,7 @@ BERT_SCORE = MetricSpec(
     title=Bilingual("BERTScore F1", "BERTScore F1"),
     formula=Bilingual(
         "2PR / (P + R) x 100, not rescaled; P: mean over the answer's tokens of the largest cosine with a token of the "
-        "expected answer (the best of several), R the other way round; comparable within one model and layer",
+        "expected answer (the best of several); R: the reverse; comparable within one model and layer",
         "2PR / (P + R) x 100, 재조정 없음. P는 답변 토큰마다 기대 답변(여럿이면 가장 나은 것) 토큰과의 "
         "최대 코사인 평균, R은 그 반대. 같은 모델과 층의 점수끼리만 비교 가능",
     ),

@@ -19,8 +19,8 @@ SPEC = judged_spec(
     scale=Scale(ScaleKind.CLASS, labels=(CORRECT, WRONG, DONT_KNOW)),
     title=Bilingual("Answer class", "답변 분류"),
     formula=Bilingual(
-        "DONT_KNOW where the answer admits not knowing (by rule), else a judge's CORRECT or WRONG against the "
-        "reference",
+        "DONT_KNOW if the answer admits not knowing (by rule), else CORRECT or WRONG by a judge who compares it with "
+        "the reference",
         "모른다고 인정하면 규칙에 따라 DONT_KNOW, 그 밖에는 기대 답변과 견주어 판정관이 CORRECT 또는 WRONG",
     ),
     source="ragas",

@@ -19,8 +19,8 @@ _QUALITY = (
         name="correctness",
         title=Bilingual("Correctness", "정확성"),
         formula=Bilingual(
-            "A judge's level from 1 to 5: does the answer agree in fact with the expected answer, or with the "
-            "expected keywords as required points?",
+            "A judge's level from 1 to 5: do the facts of the answer agree with the expected answer or, without one, "
+            "with the expected keywords?",
             "판정관이 매긴 1~5 단계: 답변이 기대 답변(없으면 기대 키워드)과 사실에서 일치하는가?",
         ),
         inputs=("reference",),
@@ -38,7 +38,7 @@ _QUALITY = (
         name="completeness",
         title=Bilingual("Completeness", "완전성"),
         formula=Bilingual(
-            "A judge's level from 1 to 5: does the answer cover all that the question asks for?",
+            "A judge's level from 1 to 5: does the answer cover everything that the question asks?",
             "판정관이 매긴 1~5 단계: 질문이 요구한 것을 모두 다루는가?",
         ),
         inputs=("reference",),
@@ -49,7 +49,7 @@ _FAITHFULNESS = judged_spec(
     name="generation_faithfulness",
     title=Bilingual("Faithfulness of generation", "생성 충실도"),
     formula=Bilingual(
-        "a judge's number from 0 to 1: how far the answer rests on the retrieved passages",
+        "a judge's number from 0 to 1: how far the retrieved passages support the answer",
         "판정관이 매긴 0~1 값: 답변이 검색된 문단에 근거하는 정도",
     ),
     source="generation",
@@ -61,7 +61,7 @@ _RELEVANCY = judged_spec(
     name="answer_relevancy",
     title=Bilingual("Answer relevancy", "답변 적합도"),
     formula=Bilingual(
-        "a judge's number from 0 to 1: how far the answer responds to the question, whatever its truth",
+        "a judge's number from 0 to 1: how far the answer responds to the question, true or not",
         "판정관이 매긴 0~1 값: 사실 여부와 별개로 답변이 질문에 응답하는 정도",
     ),
     source="generation",

@@ -32,8 +32,8 @@ SPEC = judged_spec(
     scale=PERCENT,
     title=Bilingual("Answer relevance", "답변 관련성"),
     formula=Bilingual(
-        "mean cosine between the question and 3 questions a judge writes from the answer, below 0 as 0, x 100; "
-        "0 for an answer that commits to nothing; not applicable without embeddings",
+        "mean cosine between the question and 3 questions that a judge writes from the answer, negative values as 0, "
+        "x 100; 0 for a noncommittal answer; not applicable without embeddings",
         "질문과, 판정관이 답변을 보고 쓴 질문 3개의 임베딩 코사인 평균(음수는 0) x 100. "
         "아무것도 말하지 않는 답변은 0, 임베딩이 없으면 해당 없음",
     ),

@@ -135,8 +135,8 @@ _CONTEXT_RECALL = judged_spec(
     scale=PERCENT,
     title=Bilingual("Context recall", "문단 재현율"),
     formula=Bilingual(
-        "statements of the reference that a retrieved passage supports / statements x 100, of several references "
-        "the best; 0 where nothing was retrieved",
+        "statements of the reference that a retrieved passage supports / statements x 100; the best of several "
+        "references; 0 if nothing was retrieved",
         "검색된 문단이 뒷받침하는 기대 답변의 진술 수 / 진술 수 x 100. 기대 답변이 여러 개이면 가장 높은 값, "
         "검색된 것이 없으면 0",
     ),

@@ -23,7 +23,7 @@ SPEC = judged_spec(
     scale=Scale(ScaleKind.CLASS, labels=(ABSTAIN, CORRECT_PREMISE, ANSWER, FABRICATE)),
     title=Bilingual("Negative question label", "부정 질문 판정"),
     formula=Bilingual(
-        "what the answer to a negative question does, by a judge: abstain, correct_premise, answer, fabricate; it "
+        "a judge's label for the answer to a negative question: abstain, correct_premise, answer or fabricate; it "
         "decides negative_detection",
         "부정 질문에 대한 답변이 하는 일을 판정관이 분류: abstain(답을 삼감), correct_premise(전제를 바로잡음), "
         "answer(답함), fabricate(지어냄). negative_detection을 결정함",

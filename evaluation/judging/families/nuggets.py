@@ -18,8 +18,8 @@ SPEC = judged_spec(
     name="nugget_support",
     title=Bilingual("Nugget support", "핵심 사실 뒷받침률"),
     formula=Bilingual(
-        "nuggets that the answer fully supports / nuggets; beside it with partial support counted half, and both "
-        "over the vital nuggets alone",
+        "nuggets that the answer fully supports / nuggets; also with partial support counted as half, and both for "
+        "vital nuggets only",
         "답변이 온전히 담은 핵심 사실 수 / 핵심 사실 수. 일부만 담으면 절반으로 센 값과 필수 사실만 센 값도 함께",
     ),
     source="phases",

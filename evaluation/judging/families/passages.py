@@ -32,7 +32,7 @@ METRICS = (
         name="context_precision",
         title=Bilingual("Context precision", "문단 정밀도"),
         formula=Bilingual(
-            "relevant retrieved passages / retrieved passages x 100; 0 where nothing was retrieved",
+            "relevant retrieved passages / retrieved passages x 100; 0 if nothing was retrieved",
             "질문에 도움이 되는 검색 문단 수 / 검색 문단 수 x 100. 검색된 것이 없으면 0",
         ),
     ),

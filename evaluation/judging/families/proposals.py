@@ -20,7 +20,7 @@ SPEC = judged_spec(
     scale=Scale(ScaleKind.CLASS, labels=URGENCIES),
     title=Bilingual("Next steps, by a judge", "판정관이 제안한 후속 안내"),
     formula=Bilingual(
-        "urgency, suggested questions and actions as a judge proposes them; reported, never scored",
+        "urgency, follow-up questions and actions that a judge proposes; reported, not scored",
         "판정관이 제안한 긴급도, 후속 질문, 조치. 보고만 하며 점수에 넣지 않음",
     ),
     source="phases",

@@ -25,8 +25,8 @@ METRICS = (
         name="accuracy",
         title=Bilingual("Accuracy", "정확도"),
         formula=Bilingual(
-            "a judge's number from 0 to 1: is the answer factually right and free of inventions? Findings cap it: a "
-            "phone number or institution that is not in the sources 0, avoidance without help at most 0.3",
+            "a judge's number from 0 to 1: is the answer correct and free of inventions? It is 0 if a phone number or "
+            "institution is not in the sources, and at most 0.3 if the answer is evasive without helping",
             "판정관이 매긴 0~1 값: 답변이 사실에 맞고 지어낸 것이 없는가? 출처에 없는 전화번호나 다른 기관이 있으면 0, "
             "도움 없는 회피이면 최대 0.3",
         ),
@@ -37,7 +37,7 @@ METRICS = (
         name="answer_completeness",
         title=Bilingual("Completeness of the answer", "답변 완전성"),
         formula=Bilingual(
-            "a judge's number from 0 to 1: does the answer hold the required information?",
+            "a judge's number from 0 to 1: does the answer contain the required information?",
             "판정관이 매긴 0~1 값: 필요한 정보를 모두 담았는가?",
         ),
         inputs=("points",),
@@ -56,7 +56,7 @@ METRICS = (
         name="context_relevance",
         title=Bilingual("Context relevance", "문단 관련성"),
         formula=Bilingual(
-            "a judge's number from 0 to 1: are the retrieved passages about the question? 0 for nothing retrieved",
+            "a judge's number from 0 to 1: are the retrieved passages about the question? 0 if nothing was retrieved",
             "판정관이 매긴 0~1 값: 검색된 문단이 질문과 관련되는가? 검색된 것이 없으면 0",
         ),
         inputs=("contexts",),

@@ -19,13 +19,13 @@ from evaluation.systems.services import connectors, save_system
 class Command(SiteCommand):
     """``add_system NAME --connector http --settings-file FILE``: prints the version with these settings."""
 
-    help = "Make a system under test, or its next version, of a YAML or JSON file with its settings."
+    help = "Create a system under test, or its next version, from a YAML or JSON settings file."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("system", metavar="NAME")
         parser.add_argument("--connector", required=True, choices=sorted(connectors()))
         parser.add_argument("--settings-file", "-f", type=Path, required=True, metavar="FILE", help="YAML or JSON")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Store the version, or print the problems by field."""

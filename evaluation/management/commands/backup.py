@@ -16,10 +16,10 @@ from evaluation.worker.health import BACKUP
 class Command(SiteCommand):
     """``backup FILE``: a consistent copy of the database in one file, verified before it gets its name."""
 
-    help = "Write a backup of the database to FILE, which must not exist; nobody has to stop working."
+    help = "Write a backup of the database to FILE, which must not exist. The site can stay in use."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, help="file to write; its folder has room for twice the database")
+        parser.add_argument("file", type=Path, help="file to write; its disk needs twice the database's size")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create the backup and record it, with the last event it contains, in the audit log."""
@@ -28,9 +28,9 @@ class Command(SiteCommand):
         manifest = create_backup(file)
         self.stdout.write(f"{file}  {file.stat().st_size:,} bytes  sha256 {manifest.sha256}")
         self.stdout.write(
-            f"{manifest.engine} {manifest.engine_version}, {manifest.made_at:%F %T %Z}, read again: whole"
+            f"{manifest.engine} {manifest.engine_version}, {manifest.made_at:%F %T %Z}, read back and verified"
         )
         try:
             record(None, BACKUP, last_event, sha256=manifest.sha256, bytes=manifest.bytes)
         except DatabaseError as error:
-            self.stderr.write(f"The backup is whole; that it was taken could not be noted: {error}")
+            self.stderr.write(f"The backup is complete, but could not be recorded in the audit log: {error}")

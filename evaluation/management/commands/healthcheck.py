@@ -16,11 +16,11 @@ from evaluation.worker.health import HealthIssue, Severity, find_issues
 class Command(SiteCommand):
     """``healthcheck``: exit 0 if healthy, else 1 with the list of problems."""
 
-    help = "Exit with 1 when the database takes no writing, the cluster gives no sign of life or a run stands still."
+    help = "Check the database, workers, runs, jobs and backups. Exit 1 if there is a problem."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--host", default="", help="only count heartbeats of this host")
-        parser.add_argument("--audit", action="store_true", help="check the audit log too, as verify_audit does")
+        parser.add_argument("--host", default="", help="count only heartbeats of this host")
+        parser.add_argument("--audit", action="store_true", help="also check the audit log, as verify_audit does")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the findings; notes do not affect the exit code."""

@@ -37,19 +37,19 @@ class Command(SiteCommand):
 
     Exits with 1 and every problem of an invalid file."""
 
-    help = "Import answers (JSON Lines, JSON, CSV, Parquet, Arrow, TREC run): an answer set and a run with its rules."
+    help = "Import answers (JSON Lines, JSON, CSV, Parquet, Arrow, TREC run) as an answer set and score it by rules."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
         parser.add_argument("--questions", required=True, help="name of the question set, or NAME@VERSION")
-        parser.add_argument("--system", required=True, help="name of the system; made on first use")
-        parser.add_argument("--k", type=parse_k, default=5, help="how many retrieved passages count (1-50)")
+        parser.add_argument("--system", required=True, help="name of the system; created on first use")
+        parser.add_argument("--k", type=parse_k, default=5, help="number of retrieved passages that count, 1 to 50")
         parser.add_argument("--name", default="", help="name of the run")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
         parser.add_argument(
             "--accept-unknown-passages",
             action="store_true",
-            help="import although none of the passages is among those that should be found",
+            help="import even if none of the passages is an expected one",
         )
         add_map_options(parser)
         add_format_option(parser)
@@ -99,5 +99,5 @@ class Command(SiteCommand):
 
 def parse_k(text: str) -> int:
     if not (text.isdigit() and 1 <= int(text) <= 50):
-        raise ArgumentTypeError(f"{text} is no whole number from 1 to 50")
+        raise ArgumentTypeError(f"{text} is not a whole number from 1 to 50")
     return int(text)

@@ -32,12 +32,13 @@ class Command(SiteCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
-        parser.add_argument("--name", default="", help="name of the set; else the one in the file, else the file's")
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be imported")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
-        parser.add_argument("--group-by", default="", metavar="FIELD", help="equal values mark dependent questions")
+        parser.add_argument("--name", default="", help="name of the set; default: the one in the file, or the file's")
+        parser.add_argument("--dry-run", action="store_true", help="only preview the import")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
+        help_text = "field whose equal values mark dependent questions"
+        parser.add_argument("--group-by", default="", metavar="FIELD", help=help_text)
         add_map_options(parser)
-        parser.add_argument("--qrels", type=Path, metavar="FILE", help="judgements: which passages should be found")
+        parser.add_argument("--qrels", type=Path, metavar="FILE", help="relevance judgements of expected passages")
         add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -90,7 +91,7 @@ class Command(SiteCommand):
             return
         self.stdout.write(f"{preview.name}: {preview.questions}")
         print_table(self, ["category", "questions"], preview.categories)
-        print_table(self, ["column", "became"], preview.columns)
+        print_table(self, ["column", "field"], preview.columns)
         if preview.selects:
             params = {"set": str(preview.selects), "newest": str(preview.newest)}
             self.stdout.write(problem_line(Problem("set_unchanged", params=params)))
@@ -102,7 +103,7 @@ class Command(SiteCommand):
 
 def add_encoding_option(parser: CommandParser) -> None:
     """Add ``--encoding``, for text files that are not in UTF-8."""
-    parser.add_argument("--encoding", default="", choices=sorted(ENCODINGS), help="of a text that is not in UTF-8")
+    parser.add_argument("--encoding", default="", choices=sorted(ENCODINGS), help="encoding if it is not UTF-8")
 
 
 def source_from_options(options: dict[str, Any]) -> Source:
@@ -125,7 +126,7 @@ def read_text(path: Path, options: dict[str, Any]) -> bytes:
 def add_map_options(parser: CommandParser) -> None:
     """Add ``--map`` for the file that maps fields, and ``--encoding``."""
     add_encoding_option(parser)
-    parser.add_argument("--map", type=Path, metavar="FILE", help="where the fields stand, as JMESPath (docs/files.md)")
+    parser.add_argument("--map", type=Path, metavar="FILE", help="map file that locates the fields (docs/files.md)")
 
 
 def shape_from_options(options: dict[str, Any]) -> Shape | None:

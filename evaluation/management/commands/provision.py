@@ -17,11 +17,11 @@ from evaluation.runs.provisioning import provision, read_provision_file
 class Command(SiteCommand):
     """``provision FILE.yaml``: exit 0; with ``--check``, exit 1 if something would change."""
 
-    help = "Make project, people, roles, endpoints, judges, systems and tokens as a YAML file says; again: nothing."
+    help = "Create or update project, people, roles, endpoints, judges, systems and tokens from a YAML file."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
-        parser.add_argument("--check", action="store_true", help="only print what would change")
+        parser.add_argument("--check", action="store_true", help="only print the changes")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Apply the file in one transaction."""
@@ -33,11 +33,11 @@ class Command(SiteCommand):
             self.stdout.write(line)
         if options["check"]:
             if provisioned.changes:
-                raise CommandError(f"{len(provisioned.changes)} change(s) to make")
+                raise CommandError(f"{len(provisioned.changes)} change(s) needed")
             self.stdout.write("nothing to change")
             return
         for username, path in provisioned.links.items():
-            self.stdout.write(f"{username} chooses a password at {settings.CONCORD_SITE_URL}{path}")
+            self.stdout.write(f"password link for {username}: {settings.CONCORD_SITE_URL}{path}")
         for name, text in provisioned.tokens.items():
             self.stdout.write(f"token {name}, shown once: {text}")
         if not provisioned.changes:

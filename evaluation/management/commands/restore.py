@@ -13,11 +13,11 @@ from evaluation.worker.units import expire_all_leases
 class Command(BaseCommand):
     """``restore FILE``: into the empty database of ``DATABASE_URL``."""
 
-    help = "Restore a backup from FILE into the database that DATABASE_URL names, which must be empty."
+    help = "Restore a backup from FILE into the empty database of DATABASE_URL."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, help="a file that `backup` wrote")
+        parser.add_argument("file", type=Path, help="file written by `backup`")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Restore the backup, migrate it, and report calls that will be paid again. If it fails, the database is empty
@@ -25,11 +25,11 @@ class Command(BaseCommand):
         manifest = restore_backup(options["file"])
         call_command("migrate", verbosity=0)
         backup_time = f"{manifest.made_at:%F %T %Z}"
-        self.stdout.write(f"restored as of {backup_time}; what was saved after that is not in it")
+        self.stdout.write(f"Restored as of {backup_time}. Later changes are not included.")
         expire_all_leases()
         open_calls, runs = calls_to_repeat()
-        self.stdout.write(f"{open_calls} calls were out at that moment; what they cost is unknown")
+        self.stdout.write(f"{open_calls} calls were in flight at that time; their cost is unknown.")
         for run_id, state, units in runs:
-            self.stdout.write(f"run {run_id} ({state}): {units} open units; calls made for them since are paid again")
+            self.stdout.write(f"run {run_id} ({state}): {units} open units; calls made since then are paid again")
         if not has_current_key(manifest):
-            self.stdout.write("SECRET_KEY is another one: people sign in again, stored keys of endpoints are lost")
+            self.stdout.write("SECRET_KEY has changed: people must log in again, and stored endpoint keys are lost.")

@@ -14,11 +14,11 @@ from evaluation.specs.flags import dollars
 class Command(SiteCommand):
     """``resume_run RUN``: exit 0 if complete, 100 if incomplete, 1 if it is neither paused nor running."""
 
-    help = "Go on with a paused run under the configuration it was made with, in this process."
+    help = "Resume a paused run in this process, with its original configuration."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", type=int, metavar="RUN")
-        parser.add_argument("--budget", type=dollars, metavar="USD", help="what its calls may cost in all")
+        parser.add_argument("--budget", type=dollars, metavar="USD", help="new limit for the total cost of its calls")
         add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -12,7 +12,7 @@ from evaluation.worker.lifecycle import retry_failed
 class Command(SiteCommand):
     """``retry_failed RUN``: exit 0 if complete, 100 if still incomplete, 1 if nothing can be retried."""
 
-    help = "Put every failed step of a run back to work in the next round, in this process."
+    help = "Retry all failed steps of a run in this process."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", type=int, metavar="RUN")

@@ -30,30 +30,28 @@ from evaluation.runs.selectors import get_project
 class Command(SiteCommand):
     """``rubric VERB``: for the judge named by ``--judge``, else the project's default."""
 
-    help = "Versions of judge prompts: which there are, what they say, and by which one a judge works."
+    help = "List, show, compare, draft, propose, activate and retire versions of judge prompts."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add one subparser for each verb."""
         verbs = parser.add_subparsers(dest="verb", required=True)
-        list_parser = verbs.add_parser("list", help="all versions with how they stand for the judge")
-        list_parser.add_argument("family", nargs="?", default="", help="only this family")
+        list_parser = verbs.add_parser("list", help="list all versions with their status for the judge")
+        list_parser.add_argument("family", nargs="?", default="", help="list only this family")
         add_format_option(list_parser)
-        show_parser = verbs.add_parser("show", help="a version as YAML")
+        show_parser = verbs.add_parser("show", help="print a version as YAML")
         show_parser.add_argument("version", metavar="FAMILY@V")
-        diff_parser = verbs.add_parser(
-            "diff", help="what the second says differently; without it, the version in force"
-        )
+        diff_parser = verbs.add_parser("diff", help="compare a version with a second one, or with the active one")
         diff_parser.add_argument("version", metavar="FAMILY@V")
         diff_parser.add_argument("other", metavar="FAMILY@V", nargs="?", default="")
-        draft_parser = verbs.add_parser("draft", help="store a YAML file as a version that runs can name")
+        draft_parser = verbs.add_parser("draft", help="store a YAML file as a draft, which runs can name")
         draft_parser.add_argument("file", type=Path)
-        draft_parser.add_argument("--note", default="", help="why")
-        propose_parser = verbs.add_parser("propose", help="offer a draft for acceptance")
+        draft_parser.add_argument("--note", default="", help="reason for the draft")
+        propose_parser = verbs.add_parser("propose", help="propose a draft for acceptance")
         propose_parser.add_argument("version", metavar="FAMILY@V")
-        activate_parser = verbs.add_parser("activate", help="let new runs of the judge work by a version")
+        activate_parser = verbs.add_parser("activate", help="use a version for new runs of the judge")
         activate_parser.add_argument("version", metavar="FAMILY@V")
         activate_parser.add_argument("--reason", required=True)
-        retire_parser = verbs.add_parser("retire", help="let new runs of the judge work by the shipped version again")
+        retire_parser = verbs.add_parser("retire", help="return to the shipped version for new runs")
         retire_parser.add_argument("family")
         retire_parser.add_argument("--reason", required=True)
         for subparser in (
@@ -65,8 +63,9 @@ class Command(SiteCommand):
             activate_parser,
             retire_parser,
         ):
-            subparser.add_argument("--judge", default="", help="name of a judge; the project's own, else the baseline")
-            subparser.add_argument("--project", default="", help="needed where there are several projects")
+            help_text = "name of the judge; default: the project's, or the baseline"
+            subparser.add_argument("--judge", default="", help=help_text)
+            subparser.add_argument("--project", default="", help="name of the project; required if there are several")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with command_errors(self):
@@ -95,7 +94,7 @@ class Command(SiteCommand):
             print_json(self, records)
         else:
             print_table(
-                self, ["rubric", "language", "standing", "judge", "note"], [list(record.values()) for record in records]
+                self, ["rubric", "language", "status", "judge", "note"], [list(record.values()) for record in records]
             )
 
     def _show(self, judge: JudgeVersion, options: dict[str, Any]) -> None:

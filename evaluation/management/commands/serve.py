@@ -22,7 +22,7 @@ from evaluation.worker.dispatch import Watchdog
 from evaluation.worker.serving import Child, Supervisor, reserved_port, web_command, web_processes
 
 log = logging.getLogger("concord.serve")
-COPY_WITH_BACKUP = "a copy of the file alone is not whole, take one with `backup`"
+COPY_WITH_BACKUP = "a copy of the database file is incomplete; use `backup` to copy the database"
 
 
 class Command(BaseCommand):
@@ -34,8 +34,8 @@ class Command(BaseCommand):
         parser.add_argument("--host", type=_host_name, default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=whole_number(65_535), default=settings.PORT, help="port to listen on (PORT)")
         group = parser.add_mutually_exclusive_group()
-        group.add_argument("--no-worker", action="store_true", help="only the web server")
-        group.add_argument("--no-web", action="store_true", help="only the worker and its watchdog")
+        group.add_argument("--no-worker", action="store_true", help="start only the web server")
+        group.add_argument("--no-web", action="store_true", help="start only the worker and its watchdog")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Start the processes and wait.
@@ -56,7 +56,7 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"The site cannot be served: {error}") from error
         if failure := checkpoint_wal():
-            log.warning("the database's log could not be written back: %s; %s", failure, COPY_WITH_BACKUP)
+            log.warning("cannot write SQLite's log into the database file: %s; %s", failure, COPY_WITH_BACKUP)
         sys.exit(code)
 
     def _serve(self, parts: list[str], renew_claims: Callable[[], None], **options: Any) -> int:
@@ -78,7 +78,8 @@ class Command(BaseCommand):
                 dispatch.schedule_requeueing()
                 dispatch.enqueue_heartbeat()
             except DatabaseError as error:
-                raise CommandError(f"The database cannot be used: {error}. New or updated? Run migrate.") from error
+                message = f"Cannot use the database: {error}. Run migrate if it is new or Concord was updated."
+                raise CommandError(message) from error
             cluster = Child("cluster", [sys.executable, sys.argv[0], "qcluster"])
             children.append(cluster)
             check_cluster = Watchdog(cluster)
@@ -93,7 +94,7 @@ class Command(BaseCommand):
             try:
                 renew_claims()
             except DatabaseError as error:
-                log.warning("the database cannot be reserved: %s", error)
+                log.warning("cannot reserve the database: %s", error)
             except DomainError as error:
                 log.error("%s", explain_refusal(error))
                 os.kill(os.getpid(), signal.SIGTERM)
@@ -114,4 +115,4 @@ def _collect_static_files() -> None:
     try:
         call_command("collectstatic", interactive=False, verbosity=0)
     except OSError as error:
-        raise CommandError(f"The files of the pages cannot be collected in {settings.STATIC_ROOT}: {error}") from error
+        raise CommandError(f"Cannot collect static files in {settings.STATIC_ROOT}: {error}") from error

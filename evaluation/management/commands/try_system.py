@@ -27,16 +27,18 @@ MAX_RAW_CHARS = 1_500
 class Command(SiteCommand):
     """``try_system NAME --question TEXT``: exit 0 with an answer, 100 without one, 1 if the system cannot be asked."""
 
-    help = "Ask a system one question: what is sent, what comes back, what it is mapped to. Nothing is stored."
+    help = "Ask a system one question and show request, reply and mapping. Nothing is stored."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("system", metavar="NAME", help="name of a system, or NAME@VERSION")
-        parser.add_argument("--question", default="", metavar="TEXT", help="what to ask")
-        parser.add_argument("--questions", default="", metavar="NAME", help="or a question set, whose first is asked")
-        parser.add_argument("--id", default="", help="or the one with this id")
-        parser.add_argument("--k", type=int, default=5, choices=range(1, 51), metavar="1..50", help="passages wanted")
+        parser.add_argument("--question", default="", metavar="TEXT", help="question to ask")
+        parser.add_argument("--questions", default="", metavar="NAME", help="question set whose first question to ask")
+        parser.add_argument("--id", default="", help="id of the question in the set")
+        parser.add_argument(
+            "--k", type=int, default=5, choices=range(1, 51), metavar="1..50", help="number of passages to request"
+        )
         parser.add_argument("--type", choices=[FULL_RAG, RETRIEVAL_ONLY], default=FULL_RAG)
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
         add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -77,9 +79,9 @@ def _read_question(project: Project, options: dict[str, Any]) -> QuestionSpec:
     if options["question"]:
         return QuestionSpec(id="tried", category="tried", text=options["question"])
     if not options["questions"]:
-        raise CommandError("name a --question, or a set with --questions")
+        raise CommandError("Set --question, or a question set with --questions.")
     rows = get_question_set(project, options["questions"]).questions.order_by("position")
     question = (rows.filter(external_id=options["id"]) if options["id"] else rows).first()
     if question is None:
-        raise CommandError(f"the set has no question {options['id']!r}")
+        raise CommandError(f"The question set has no question {options['id']!r}.")
     return question.read()

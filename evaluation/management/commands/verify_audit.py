@@ -17,15 +17,11 @@ class Command(SiteCommand):
     """``verify_audit [--head NUMBER:HASH] [--seal] [--format json]``: prints what is covered, every problem, and the
     chain head to store elsewhere; exits with 1 if there is a problem."""
 
-    help = (
-        "Check the audit log's chain, the rows that its seals cover and the database's triggers; exit 1 with any flaw."
-    )
+    help = "Check the audit log's chain, the sealed rows and the database triggers. Exit 1 if there is a problem."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--head", type=parse_head, help="head that an earlier call printed (a cut tail shows)")
-        parser.add_argument(
-            "--seal", action="store_true", help="seal all rows that are not sealed yet, after the check"
-        )
+        parser.add_argument("--head", type=parse_head, help="head printed by an earlier call; detects a truncated log")
+        parser.add_argument("--seal", action="store_true", help="seal all unsealed rows after the check")
         add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -59,7 +55,7 @@ class Command(SiteCommand):
             )
             self.stdout.write(f"head: {head}")
             if not problems:
-                self.stdout.write("nothing was changed")
+                self.stdout.write("no problems found")
         if problems:
             sys.exit(1)
 
@@ -67,5 +63,5 @@ class Command(SiteCommand):
 def parse_head(text: str) -> str:
     number, _, digest = text.partition(":")
     if not number.isdecimal() or len(digest) != len(audit.GENESIS):
-        raise ArgumentTypeError(f"{text} is no head: give NUMBER:HASH as an earlier verify_audit printed it")
+        raise ArgumentTypeError(f"{text} is not a head: use NUMBER:HASH as printed by verify_audit")
     return text

@@ -24,12 +24,12 @@ class Command(SiteCommand):
 
     ``--once`` ends when no unit can be claimed. Batches that are due are polled once, not awaited."""
 
-    help = "Work on a run until it ends or pauses, or on all running runs until this is stopped."
+    help = "Process a run until it ends or pauses, or all running runs until stopped."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("run", type=int, nargs="?", help="id of the run; all running runs without it")
-        parser.add_argument("--once", action="store_true", help="end when nothing is left that can be done now")
-        parser.add_argument("--seconds", type=number, default=math.inf, help="stop after so long")
+        parser.add_argument("run", type=int, nargs="?", help="id of the run; default: all running runs")
+        parser.add_argument("--once", action="store_true", help="stop when no unit can be processed now")
+        parser.add_argument("--seconds", type=number, default=math.inf, help="stop after this many seconds")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Process the units and print the state of each run when it changes."""

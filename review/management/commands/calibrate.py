@@ -30,18 +30,16 @@ from review.models import Search, SearchResult
 class Command(SiteCommand):
     """``calibrate FAMILY --judge J --gold SET --strategy examples|rewrite|map``: exit 0 when ended, 1 when stalled."""
 
-    help = "Make versions of a judge prompt, judge them on examples and validation, and offer the best as a candidate."
+    help = "Create versions of a judge prompt, judge examples and validation with them, and propose the best."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("family", metavar="FAMILY")
-        parser.add_argument("--judge", default="", help="name of a judge; the project's own, else the baseline")
-        parser.add_argument("--gold", required=True, metavar="NAME", help="gold set; its newest version is worked on")
+        parser.add_argument("--judge", default="", help="name of the judge; default: the project's, or the baseline")
+        parser.add_argument("--gold", required=True, metavar="NAME", help="gold set to use, in its newest version")
         parser.add_argument("--strategy", required=True, choices=[*Search.Strategy])
-        parser.add_argument(
-            "--rounds", type=int, default=3, help="for rewrite: how often the best version is rewritten"
-        )
-        parser.add_argument("--budget", type=dollars, metavar="USD", help="what all its calls may cost")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--rounds", type=int, default=3, help="for rewrite: number of rewriting rounds")
+        parser.add_argument("--budget", type=dollars, metavar="USD", help="limit for the total cost of its calls")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
         add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -76,7 +74,7 @@ class Command(SiteCommand):
             [row["kind"], row["metric"], row["n"], f"{row['loss']:.3f}", f"{row['gain']:+.3f}", _interval(row)]
             for row in result.figures
         ]
-        print_table(self, ["made by", "metric", "n", "loss", "lower by", "95%"], rows)
+        print_table(self, ["method", "metric", "n", "loss", "reduction", "95% CI"], rows)
         self.stdout.write(" ".join(filter(None, [str(result.get_outcome_display()), str(result.version or "")])))
 
 

@@ -40,13 +40,13 @@ class Command(SiteCommand):
     The first run is the baseline; without runs, all runs of the question set are compared. Exit 100 if a run does not
     pass the gate."""
 
-    help = "Compare runs with the first of them, question by question, and rank them."
+    help = "Compare runs with the first one, question by question, and rank them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", type=int, nargs="*")
-        parser.add_argument("--questions", default="", help="all runs over this question set, or NAME@VERSION")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
-        parser.add_argument("--seed", type=whole_number(), default=0, help="Random seed of the permutations")
+        parser.add_argument("--questions", default="", help="compare all runs of this question set or NAME@VERSION")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
+        parser.add_argument("--seed", type=whole_number(), default=0, help="random seed of the permutation tests")
         parser.add_argument("--format", choices=["text", "json"], default="text")
         known = ", ".join(COMPARISON_EXPORTS.extensions)
         parser.add_argument("--output", type=Path, action="append", default=[], help=f"file ending in {known}")
@@ -63,7 +63,7 @@ class Command(SiteCommand):
             with command_errors():
                 runs = runs_to_compare(options["project"], options["questions"])
         if not runs:
-            raise CommandError("there is no run to compare")
+            raise CommandError("No runs to compare. Name them, or set --questions.")
         runs = list(dict.fromkeys(runs))
         has_drop = options["max_drop"] is not None
         gate_options = options | {"margin": options["margin"] if has_drop else None}

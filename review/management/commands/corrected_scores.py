@@ -32,7 +32,7 @@ class Command(SiteCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", type=int)
-        parser.add_argument("--by", choices=["category"], default="", help="also the figures of each category")
+        parser.add_argument("--by", choices=["category"], default="", help="also print figures by category")
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:

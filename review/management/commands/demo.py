@@ -26,7 +26,7 @@ class Command(SiteCommand):
     help = "Load and evaluate the demo; with --serve, serve it with a worker until Ctrl-C."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--serve", action="store_true", help="serve the site afterwards")
+        parser.add_argument("--serve", action="store_true", help="then serve the site")
         parser.add_argument("--port", type=whole_number(65_535), default=settings.PORT, help="port to serve on (PORT)")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -60,9 +60,7 @@ class Command(SiteCommand):
         """Run the toy judge beside the site and allow calls to it; an installed package has none."""
         is_taken = is_port_in_use("127.0.0.1", TOY_PORT)
         if is_taken:
-            self.stderr.write(
-                f"Port {TOY_PORT} is in use: the toy judge is not started, so calibration cannot be tried."
-            )
+            self.stderr.write(f"Port {TOY_PORT} is in use, so the toy judge and calibration are not available.")
         if is_taken or not TOY_JUDGE.exists():
             yield
             return

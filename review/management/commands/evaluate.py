@@ -23,14 +23,14 @@ class Command(SiteCommand):
     Asks a system with a connector, or scores the newest answers of any other. Exit 0 when complete, 100 when incomplete
     or the gate is not passed, 1 when interrupted."""
 
-    help = "Ask a system the questions of a set, or take its newest imported answers, and score them under a profile."
+    help = "Ask a system the questions of a set, or use its newest imported answers, and score them with a profile."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--config",
             type=Path,
             metavar="FILE",
-            help="experiment file: any of these options as YAML; what stands on the command line wins",
+            help="experiment file: any of these options as YAML; the command line takes precedence",
         )
         actions = [*_add_options(parser), *add_gate_arguments(parser)]
         self.experiment = file_model("Experiment", actions)
@@ -48,10 +48,10 @@ class Command(SiteCommand):
         merged = {name: self.defaults[name] if value is None else value for name, value in merged.items()}
         for name in ("questions", "system"):
             if not (merged[name] or merged["reuse_answers"]):
-                raise CommandError(f"--{name} is needed, here or in the file of --config", returncode=2)
+                raise CommandError(f"Set --{name}, on the command line or in the --config file.", returncode=2)
         for option, alternative in EXCLUSIVE:
             if merged[option] and merged[alternative]:
-                raise CommandError(f"{option} and {alternative} do not go together", returncode=2)
+                raise CommandError(f"{option} and {alternative} cannot be combined.", returncode=2)
         return options | merged
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -68,26 +68,27 @@ def _add_options(parser: CommandParser) -> Iterator[Action]:
     """Add options for answers, run and reports; return those that an experiment file accepts too."""
     yield parser.add_argument("--questions", help="name of the question set, or NAME@VERSION")
     yield parser.add_argument("--system", help="name of the system")
-    yield parser.add_argument("--project", default="", help="needed where there are several projects")
+    yield parser.add_argument("--project", default="", help="name of the project; required if there are several")
     answers = parser.add_mutually_exclusive_group()
     yield answers.add_argument(
         "--reuse-answers",
         type=int,
         metavar="RUN",
-        help="judge the answers of that run again; no questions or system need be named",
+        help="score the answers of this run again; --questions and --system are optional",
     )
-    yield answers.add_argument("--no-ask", action="store_true", help="score the newest answers, asked for or imported")
+    yield answers.add_argument("--no-ask", action="store_true", help="score the newest stored answers")
     yield from add_flags(parser, ASK_OPTIONS.values())
     judge = parser.add_mutually_exclusive_group()
     for option in RUN_OPTIONS.values():
         yield from add_flags(judge if option.name == "judge" else parser, [option])
         if option.name == "judge":
-            yield judge.add_argument("--no-judge", "--no-llm-judge", action="store_true", help="rules only")
-    yield parser.add_argument("--output", type=Path, action="append", default=[], help="report file, by its ending")
+            yield judge.add_argument("--no-judge", "--no-llm-judge", action="store_true", help="score by rules only")
+    help_text = "report file; its extension selects the format"
+    yield parser.add_argument("--output", type=Path, action="append", default=[], help=help_text)
     parser.add_argument("--format", choices=["text", "json"], default="text")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument("--dry-run", action="store_true", help="only print the plan")
     parser.add_argument(
         "--skip-indexing",
         action="store_true",
-        help="of experiment files; Concord indexes nothing, so nothing is skipped",
+        help="accepted for compatibility with experiment files; has no effect",
     )

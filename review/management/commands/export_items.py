@@ -16,7 +16,7 @@ class Command(SiteCommand):
 
     .csv, .xlsx and .jsonl; .json holds Label Studio tasks and .xml their labelling configuration."""
 
-    help = "Write the items of a review queue with every rating; the ending of the file chooses the format."
+    help = "Write the items of a review queue with all ratings. The file extension selects the format."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("queue", type=int)
@@ -27,7 +27,7 @@ class Command(SiteCommand):
         """Write each file atomically."""
         queue = ReviewQueue.objects.filter(pk=options["queue"]).first()
         if queue is None:
-            raise CommandError(f"there is no queue {options['queue']}", returncode=2)
+            raise CommandError(f"Queue {options['queue']} does not exist.", returncode=2)
         for path in options["output"]:
             with command_errors():
                 export_items_to(queue, path)

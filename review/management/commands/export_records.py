@@ -15,12 +15,12 @@ from review.reports.records import export_records
 class Command(SiteCommand):
     """``export_records RUN --output FILE --form NAME``: docs/files.md describes each format."""
 
-    help = "Write a run's questions, answers, scores and ratings in our own form or in that of another tool."
+    help = "Write a run's questions, answers, scores and ratings in Concord's format or another tool's."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", type=int)
         parser.add_argument("--output", type=Path, required=True, metavar="FILE")
-        parser.add_argument("--form", default=NATIVE, choices=form_names(), help="whose form the file has")
+        parser.add_argument("--form", default=NATIVE, choices=form_names(), help="format of the file")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the file atomically."""

@@ -16,7 +16,7 @@ from review.reports.exports import REPORT_EXPORTS, export_to
 class Command(SiteCommand):
     """``export_report RUN --output FILE…``: the ending chooses the format."""
 
-    help = "Write a run's report; the ending of the file chooses the format."
+    help = "Write a run's report. The file extension selects the format."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", type=int)

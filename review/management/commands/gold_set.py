@@ -28,49 +28,43 @@ from review.statistics.gold_split import Split
 class Command(SiteCommand):
     """``gold_set create|grow NAME --run ID`` · ``gold_set show|export|check|open|retire NAME``."""
 
-    help = (
-        "Freeze the blind first ratings of a run's answers as labels, split once into examples, validation, hold-out."
-    )
+    help = "Create and manage gold sets: blind first ratings, split once into examples, validation and hold-out."
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
         for verb, help_text in (
             ("create", "freeze the labels of a run"),
-            ("grow", "add those of another run, or new ones"),
+            ("grow", "add labels of another run, or new ones of the same run"),
         ):
             subparser = verbs.add_parser(verb, help=help_text)
             subparser.add_argument("name")
             subparser.add_argument("--run", type=int, required=True, metavar="ID", help="run whose answers were rated")
             if verb == "create":
-                subparser.add_argument(
-                    "--metrics", nargs="+", default=[], metavar="NAME", help="else all that were rated"
-                )
-                help_text = "seed of the split; random by default, and secret"
+                subparser.add_argument("--metrics", nargs="+", default=[], metavar="NAME", help="default: all rated")
+                help_text = "random seed of the split; default: random and secret"
                 subparser.add_argument("--seed", type=whole_number(), help=help_text)
-            subparser.add_argument("--project", default="", help="the run's; refused where the run is of another")
+            subparser.add_argument("--project", default="", help="name of the project; must be the run's")
             add_format_option(subparser)
-        show_parser = verbs.add_parser("show", help="what it holds, what it lacks, what its looks have spent")
+        show_parser = verbs.add_parser("show", help="print labels, missing labels and the error budget left")
         show_parser.add_argument("name", metavar="NAME[@V]")
         add_format_option(show_parser)
-        export_parser = verbs.add_parser("export", help="labels of examples and validation as JSON lines")
+        export_parser = verbs.add_parser("export", help="write labels of examples and validation as JSON lines")
         export_parser.add_argument("name", metavar="NAME[@V]")
         export_parser.add_argument("--output", type=Path, required=True, metavar="FILE")
-        check_parser = verbs.add_parser(
-            "check", help="judge the anchors of what was proved on it again: has the judge moved?"
-        )
+        check_parser = verbs.add_parser("check", help="judge anchors of accepted versions again to detect drift")
         check_parser.add_argument("name", metavar="NAME")
         add_format_option(check_parser)
-        retire_parser = verbs.add_parser("retire", help="no looks any more; show tells from then on what looks saw")
+        retire_parser = verbs.add_parser("retire", help="end hold-out tests and make their results visible in show")
         retire_parser.add_argument("name", metavar="NAME")
-        retire_parser.add_argument("--reason", required=True, help="kept for ever")
+        retire_parser.add_argument("--reason", required=True, help="reason, stored permanently")
         add_format_option(retire_parser)
-        open_parser = verbs.add_parser("open", help="let a lead read sealed labels on pages and in REST; recorded")
+        open_parser = verbs.add_parser("open", help="let a lead read sealed labels on pages and by REST; recorded")
         open_parser.add_argument("name", metavar="NAME")
         open_parser.add_argument(
-            "--by", required=True, metavar="USER", help="the lead, who may no longer draft prompts"
+            "--by", required=True, metavar="USER", help="user name of the lead, who may then not draft prompts"
         )
         for subparser in (show_parser, export_parser, check_parser, retire_parser, open_parser):
-            subparser.add_argument("--project", default="", help="needed where there are several projects")
+            subparser.add_argument("--project", default="", help="name of the project; required if there are several")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with command_errors(self):
@@ -111,22 +105,22 @@ class Command(SiteCommand):
             print_json(self, asdict(summary) | details)
             return
         self.stdout.write(f"{summary.name}@{summary.version} {summary.content_hash[:12]}")
-        print_table(self, ["metric", *map(str, Split), "an expert's loss"], _metric_rows(summary))
+        print_table(self, ["metric", *map(str, Split), "loss between experts"], _metric_rows(summary))
         for metric in summary.metrics:
             if not metric.is_testable:
                 needed = f"{metric.needed_answers} rated answers in {metric.needed_groups} groups"
                 self.stdout.write(
                     f"{metric.metric}: a hold-out test needs {needed}; there are {metric.answers} in {metric.groups}"
                 )
-        self.stdout.write(f"{summary.looks} looks taken, {summary.left:.4f} of 0.05 left")
+        self.stdout.write(f"hold-out tests: {summary.looks}; error budget left: {summary.left:.4f} of 0.05")
         for row in openings:
             barred = f"; may not draft or propose {', '.join(row.families)}" if row.ended_at is None else ""
             self.stdout.write(f"full figures opened by {row.created_by} on {row.created_at:%Y-%m-%d}{barred}")
         if summary.retired:
-            self.stdout.write("retired; what its looks saw of the hold-out:")
+            self.stdout.write("retired; results of its hold-out tests:")
             print_table(
                 self,
-                ["look", "version", "against", "metric", "n", "loss", "lower by", "95%"],
+                ["test", "version", "compared with", "metric", "n", "loss", "reduction", "95% CI"],
                 map(_result_row, results),
             )
         for change in summary.changed:
@@ -135,7 +129,7 @@ class Command(SiteCommand):
     def _open(self, project: Project, name: str) -> None:
         lead = User.objects.filter(username=name).first()
         if lead is None or not may(lead, project.pk, Action.ACTIVATE):
-            raise CommandError(f"{name} is no lead of {project.name}.")
+            raise CommandError(f"{name} is not a lead of {project.name}.")
         for opening in open_hold_outs(project, by=lead):
             families = ", ".join(opening.families)
             self.stdout.write(f"{opening.lineage} is open to {name}, who may not draft or propose {families}")
@@ -143,7 +137,7 @@ class Command(SiteCommand):
     def _check(self, gold_set: GoldSet, form: str) -> None:
         proofs = active_proofs(PROOFS.filter(test__project=gold_set.project_id, test__lineage=gold_set.name))
         if not proofs:
-            raise CommandError(f"No version that was proved on {gold_set.name} is in force.")
+            raise CommandError(f"No version accepted on {gold_set.name} is active.")
         check_ids = [run_check(proof, by=None).pk for proof in proofs]
         summaries = summarize_checks(AnchorCheck.objects.filter(pk__in=check_ids))
         if form == "json":
@@ -155,10 +149,10 @@ class Command(SiteCommand):
             )
             if summary.shifts:
                 print_table(
-                    self, ["metric", "n", "moved by", "95%", "moved"], [_shift_row(shift) for shift in summary.shifts]
+                    self, ["metric", "n", "change", "95% CI", "drift"], [_shift_row(shift) for shift in summary.shifts]
                 )
             else:
-                self.stdout.write("too few verdicts to tell whether the judge moved")
+                self.stdout.write("too few verdicts to detect judge drift")
 
     def _export(self, gold_set: GoldSet, path: Path) -> None:
         rows = readable_labels(gold_set)

@@ -36,7 +36,7 @@ class Command(SiteCommand):
             "--sampled",
             choices=[str(choice) for choice in FileSampling],
             default=str(FileSampling.UNKNOWN),
-            help="how the rated answers were chosen; unknown gives agreement but no corrected score",
+            help="how the rated answers were sampled; with unknown there is no corrected score",
         )
         parser.add_argument("--label-studio", action="store_true", help="the file is a Label Studio export (JSON)")
         parser.add_argument(
@@ -45,10 +45,10 @@ class Command(SiteCommand):
             default=[],
             metavar="ID=LABEL",
             type=_parse_annotator,
-            help="of a Label Studio export: id or e-mail address of a person, and the label to keep",
+            help="for a Label Studio export: id or e-mail address of a person, and the label to store",
         )
         add_encoding_option(parser)
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be imported")
+        parser.add_argument("--dry-run", action="store_true", help="only preview the import")
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -16,14 +16,12 @@ from review.judges.card import as_markdown, imported_card, load_judge_card
 class Command(SiteCommand):
     """``judge_card NAME``: Markdown or JSON; for imported scores ``judge_card AUTHOR --run ID``."""
 
-    help = "By which prompts a judge works, their proofs, its agreement beside experts, attacks, cost and history."
+    help = "Print a judge's prompts, approvals, agreement with experts, attack results, cost and history."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("judge", metavar="NAME", help="name of a judge, or 'baseline'")
-        parser.add_argument(
-            "--run", type=int, metavar="ID", help="run for which the scores of this judge were imported"
-        )
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--run", type=int, metavar="ID", help="run with imported scores of this judge")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
         parser.add_argument("--format", choices=["md", "json"], default="md")
 
     def handle(self, *args: Any, **options: Any) -> None:

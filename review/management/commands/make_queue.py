@@ -36,29 +36,27 @@ from review.reports.figure import Figure, why_withheld
 class Command(SiteCommand):
     """``make_queue RUN… [--size 60] [--strategy stratified] [--metrics …] [--reviewers …]``: prints ``queue ID``."""
 
-    help = "Draw answers of a run for review and open a queue of them."
+    help = "Sample answers of one or several runs for review and open a queue."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("run", type=int, nargs="+", help="one or several, whose answers are mixed")
+        parser.add_argument("run", type=int, nargs="+", help="one or several runs; their answers are mixed")
         size = parser.add_mutually_exclusive_group()
         add_flags(size, [SETTINGS["size"]])
-        size.add_argument(
-            "--width", type=_parse_fraction, metavar="W", help="as many as an interval of W either way takes"
-        )
+        size.add_argument("--width", type=_parse_fraction, metavar="W", help="sample enough answers for a margin of ±W")
         size.add_argument(
             "--difference",
             type=_parse_fraction,
             metavar="D",
-            help="as many as find D between two runs four times in five",
+            help="sample enough answers to detect a difference of D between two runs in 80%% of cases",
         )
         parser.add_argument(
             "--guess",
             type=_parse_fraction,
             default=DEFAULT_GUESS,
-            help="how far the judge is off, as a share of the scale",
+            help="assumed error of the judge, as a share of the scale",
         )
         add_queue_options(parser)
-        parser.add_argument("--dry-run", action="store_true", help="only say how much work it is and what it brings")
+        parser.add_argument("--dry-run", action="store_true", help="only print the expected effort and precision")
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -24,29 +24,29 @@ NOT_ACCEPTED = 100
 class Command(SiteCommand):
     """``test_prompt FAMILY@V --judge J --gold SET``: exit 0 if accepted, which activates the version; otherwise 100."""
 
-    help = "Take a look: judge the hold-out by a version and the one in force; says whether it is accepted."
+    help = "Run a hold-out test: judge the hold-out with a version and the active one; print whether it is accepted."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("version", metavar="FAMILY@V")
-        parser.add_argument("--judge", default="", help="name of a judge; the project's own, else the baseline")
-        parser.add_argument("--gold", required=True, metavar="NAME", help="gold set; its newest version is tested on")
-        parser.add_argument("--claim", choices=[*Claim], default=str(Claim.BETTER), help="what it is to show")
+        parser.add_argument("--judge", default="", help="name of the judge; default: the project's, or the baseline")
+        parser.add_argument("--gold", required=True, metavar="NAME", help="gold set to test on, in its newest version")
+        parser.add_argument("--claim", choices=[*Claim], default=str(Claim.BETTER), help="claim to test")
         parser.add_argument(
             "--beside",
             default="",
             metavar="JUDGE",
-            help="a judge proved on the gold set, from which this one may not fall off (with --claim not_worse)",
+            help="judge with an accepted version that this judge must not be worse than (with --claim not_worse)",
         )
-        parser.add_argument("--repeat", type=int, default=1, help="judgements of each answer, whose mean counts")
+        parser.add_argument("--repeat", type=int, default=1, help="judgements per answer; their mean counts")
         parser.add_argument(
             "--added-since",
             type=int,
             default=1,
             metavar="V",
-            help="test only groups added since that version of the gold set, which have a budget of their own",
+            help="test only groups added since this version of the gold set, with an error budget of their own",
         )
-        parser.add_argument("--dry-run", action="store_true", help="only say what a look could tell; spends nothing")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--dry-run", action="store_true", help="only forecast the test; uses no error budget")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
         add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -67,7 +67,9 @@ class Command(SiteCommand):
             print_json(self, asdict(summary))
         else:
             self.stdout.write(str(HoldoutTestResult.Outcome(summary.outcome).label))
-            self.stdout.write(f"look {summary.number}; {summary.looks} looks taken, {summary.left:.4f} of 0.05 left")
+            self.stdout.write(
+                f"hold-out test {summary.number} of {summary.looks}; error budget left: {summary.left:.4f} of 0.05"
+            )
         if summary.outcome != HoldoutTestResult.Outcome.ACCEPTED:
             raise SystemExit(NOT_ACCEPTED)
 
@@ -76,18 +78,18 @@ class Command(SiteCommand):
             print_json(self, [asdict(forecast) for forecast in forecasts])
             return
         if not forecasts:
-            self.stdout.write("nothing to foresee by: judge validation answers by this version and by the one in force")
+            self.stdout.write("No forecast yet. Judge validation answers with this version and the active one first.")
         for forecast in forecasts:
             expected = forecast.forecast
             if expected is None:
                 self.stdout.write(
-                    f"{forecast.metric}: both versions say the same of {forecast.validation} validation answers"
+                    f"{forecast.metric}: both versions agree on all {forecast.validation} validation answers"
                 )
                 continue
             self.stdout.write(
-                f"{forecast.metric}: loss {expected.improvement:+.3f} lower on {forecast.validation} validation "
-                f"answers; as look {forecast.step} an improvement of {expected.detectable:.3f} is found in 4 of 5 "
-                f"cases, this one in {expected.power:.0%}; harm in a category of 20 from {expected.harm:.3f} on"
+                f"{forecast.metric}: loss reduction {expected.improvement:+.3f} on {forecast.validation} validation "
+                f"answers; hold-out test {forecast.step} detects a reduction of {expected.detectable:.3f} in 80% of "
+                f"cases (this one in {expected.power:.0%}), and harm in a category of 20 from {expected.harm:.3f}"
             )
             if forecast.residuals is not None:
                 self.stdout.write(_residuals(forecast))
@@ -97,6 +99,6 @@ def _residuals(forecast: HoldoutForecast) -> str:
     residuals = forecast.residuals
     if residuals is None:
         return ""
-    variances = f"residual variance {residuals.candidate:.3f}, of the version in force {residuals.active:.3f}"
+    variances = f"residual variance {residuals.candidate:.3f}, of the active version {residuals.active:.3f}"
     text = f"{forecast.metric}: {variances}"
-    return f"{text}; shown to be larger, so a look would not accept it" if forecast.noisier else text
+    return f"{text}; significantly larger, so a hold-out test would not accept it" if forecast.noisier else text

@@ -15,7 +15,7 @@ from review.management.options import find_run
 class Command(SiteCommand):
     """``verify_report RUN [--format json]``: recompute the figures and compare; exit 1 if any differs."""
 
-    help = "Compare what pages show of a run with figures made from its scores and ratings; exit 1 where one differs."
+    help = "Compare a run's cached figures with its scores and ratings. Exit 1 if any differs."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", type=int)

@@ -64,8 +64,8 @@ SYSTEMS = {"demo-vector": "answers_vector.jsonl", "demo-graph": "answers_graph.j
 METRICS = ("correctness", "faithfulness", "completeness")
 QUEUE_SIZE, EXAMPLE_QUEUE_SIZE = 24, 26
 GUIDELINE = """\
-Rate what the answer says, not how it is written. The expected answer and the passages beside it are all you need: look
-nothing else up. Where the question or the expected answer is wrong, flag the item instead of rating it.
+Rate the content of the answer, not its style. Use only the expected answer and the passages shown; don't look anything
+up. If the question or the expected answer is wrong, flag the item instead of rating it.
 
 문장력이 아니라 답변의 내용을 평가해 주세요. 화면에 있는 기대 답변과 문단만 보고 판단하시면 되며 따로 찾아보지 않으셔도
 됩니다. 질문이나 기대 답변이 잘못되었으면 평가하지 말고 ‘문제 신고’를 눌러 주세요.

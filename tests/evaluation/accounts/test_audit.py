@@ -224,7 +224,7 @@ def run_command(*arguments: str) -> tuple[int, str]:
 def test_command_reports_flaws_and_head_and_seals_on_request() -> None:
     make_scored_run()
     code, text = run_command("--seal")
-    assert (code, "nothing was changed" in text, "0 not sealed yet" in text) == (0, True, True)
+    assert (code, "no problems found" in text, "0 not sealed yet" in text) == (0, True, True)
     assert "covered: evaluation_score: 12 rows sealed, 0 not yet" in text
     assert "covered: evaluation_run (project, answer_set, profile_version, config" in text
     assert "not covered: " in text
@@ -241,7 +241,7 @@ def test_command_reports_flaws_and_head_and_seals_on_request() -> None:
         "table": "evaluation_score", "sealed": 12, "unsealed": 0, "fields": [],
     }  # fmt: skip
     assert "evaluation_job" in report["not_covered"]
-    with pytest.raises(CommandError, match="is no head"):
+    with pytest.raises(CommandError, match="is not a head"):
         call_command("verify_audit", "--head", "12")
 
 

@@ -141,4 +141,4 @@ def test_token_counts_are_the_billed_ones(judge_server: JudgeServer) -> None:
 
 
 def test_reply_without_json_names_its_content_type(judge_server: JudgeServer) -> None:
-    assert ask(judge_server, actions.html()).reason.startswith("wrong_content: no JSON, but text/html")
+    assert ask(judge_server, actions.html()).reason.startswith("wrong_content: not valid JSON, content type text/html")

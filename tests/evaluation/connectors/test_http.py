@@ -91,16 +91,16 @@ def test_question_text_is_not_read_as_a_slot(service: RagService) -> None:
         ("error", Outcome.SERVER_ERROR, "server_error: HTTP 500"),
         ("unauthorised", Outcome.UNAUTHORISED, "unauthorised: HTTP 401"),
         ("missing", Outcome.NOT_FOUND, "not_found: HTTP 404"),
-        ("text", Outcome.WRONG_CONTENT, "wrong_content: no JSON, but text/plain"),
-        ("html", Outcome.WRONG_CONTENT, "wrong_content: no JSON, but text/html"),
-        ("no_json", Outcome.WRONG_CONTENT, "wrong_content: no JSON, but application/json"),
+        ("text", Outcome.WRONG_CONTENT, "wrong_content: not valid JSON, content type text/plain"),
+        ("html", Outcome.WRONG_CONTENT, "wrong_content: not valid JSON, content type text/html"),
+        ("no_json", Outcome.WRONG_CONTENT, "wrong_content: not valid JSON, content type application/json"),
         ("huge", Outcome.TOO_LARGE, "too_large"),
         ("redirect", Outcome.REDIRECT, "redirect: HTTP 307"),
         ("disconnect", Outcome.WRONG_CONTENT, "wrong_content"),
         ("limit", Outcome.RATE_LIMITED, "rate_limited: HTTP 429"),
-        ("no_answer", Outcome.WRONG_CONTENT, "no_answer: nothing at “answer”"),
+        ("no_answer", Outcome.WRONG_CONTENT, "no_answer: “answer” is missing"),
         ("empty", Outcome.WRONG_CONTENT, "empty: at “answer”"),
-        ("number", Outcome.WRONG_CONTENT, "wrong_content: no text at “answer”"),
+        ("number", Outcome.WRONG_CONTENT, "wrong_content: “answer” is not a text"),
     ],
 )
 def test_faulty_service_gives_a_reason_and_no_answer(
@@ -140,7 +140,7 @@ def test_interrupted_stream_is_no_answer(service: RagService) -> None:
     reply = ask(service, "/fault/disconnect", stream=True)
     assert (reply.outcome, reply.content) == (Outcome.CONNECTION, None)
     unterminated = ask(service, "/stream", stream=True, end="[NEVER]")
-    assert (unterminated.outcome, unterminated.reason) == (Outcome.CONNECTION, "connection: the stream broke off")
+    assert (unterminated.outcome, unterminated.reason) == (Outcome.CONNECTION, "connection: the stream ended early")
 
 
 def test_retriever_needs_no_answer(service: RagService) -> None:

@@ -157,8 +157,8 @@ def test_program_receives_only_the_configured_variables(monkeypatch: pytest.Monk
     [
         ("import time; time.sleep(60)", Outcome.TIMEOUT, "timeout"),
         ("import sys; sys.exit('out of order')", Outcome.SERVER_ERROR, "program_failed: status 1 out of order"),
-        ("print('no json')", Outcome.WRONG_CONTENT, "wrong_content: the program wrote no JSON"),
-        ("print('{}')", Outcome.WRONG_CONTENT, "no_answer: nothing at “answer”"),
+        ("print('no json')", Outcome.WRONG_CONTENT, "wrong_content: the output of the program is not valid JSON"),
+        ("print('{}')", Outcome.WRONG_CONTENT, "no_answer: “answer” is missing"),
         ("while True: print('x' * 10000)", Outcome.TOO_LARGE, "too_large: more than 10000 bytes"),
         ("x = bytearray(900_000_000)", Outcome.SERVER_ERROR, "program_failed: status 1"),
     ],

@@ -177,7 +177,7 @@ def test_command_checks_provisions_and_is_idempotent(tmp_path: Path) -> None:
     output = run_command()
     assert "+ judge gpt@1" in output
     assert "shown once: concord_" in output
-    assert "kim chooses a password at " in output
+    assert "password link for kim: " in output
     assert run_command("--check") == run_command() == "nothing to change\n"
     write_file(tmp_path, SITE | {"default_judge": "none"})
     with pytest.raises(CommandError, match="nothing was set up"):

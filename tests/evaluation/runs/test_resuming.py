@@ -69,7 +69,7 @@ def test_resumed_run_uses_its_own_profile_and_reports_drift() -> None:
 def test_only_paused_or_running_runs_can_be_resumed() -> None:
     with pytest.raises(CommandError, match="Only a paused run"):
         call_command("resume_run", make_draft_run().pk)
-    with pytest.raises(CommandError, match="there is no run 999"):
+    with pytest.raises(CommandError, match="Run 999 does not exist"):
         call_command("resume_run", 999)
 
 

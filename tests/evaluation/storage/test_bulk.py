@@ -52,5 +52,5 @@ def test_constraint_violation_rejects_all_rows(unit: WorkUnit) -> None:
 
 
 def test_field_without_a_column_is_refused(unit: WorkUnit) -> None:
-    with pytest.raises(TypeError, match="no column"):
+    with pytest.raises(TypeError, match="not a column"):
         insert_values(Score, ("findings",), [(1,)])

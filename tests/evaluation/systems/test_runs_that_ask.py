@@ -74,7 +74,7 @@ def test_failed_answers_have_a_reason_and_only_they_are_retried(rag_service: Rag
     assert run.state == Run.State.INCOMPLETE
     failed_answers = Answer.objects.filter(answer_set=run.answer_set_id, status="failed").order_by("question__position")
     assert [(a.text, a.reason) for a in failed_answers] == [
-        ("", "wrong_content: no JSON, but text/html"),
+        ("", "wrong_content: not valid JSON, content type text/html"),
         ("", "not_found: HTTP 404"),
     ]
     event = run.events.get(verb="asked")

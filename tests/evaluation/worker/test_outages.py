@@ -165,7 +165,7 @@ def test_page_and_health_show_the_outage_and_the_longer_time_left(run: Run) -> N
     assert page.left == "2 h"
     assert page_before.left != page.left
     issues = {issue.code: issue for issue in find_issues()}
-    assert "endpoint local has not answered since" in issues["endpoint_down"].text
+    assert "endpoint local has not responded since" in issues["endpoint_down"].text
     assert "(server_error)" in issues["endpoint_down"].text
 
 

@@ -44,7 +44,7 @@ def test_time_allowed_doubles_until_the_cluster_beats(settings: Any, monkeypatch
 
     assert [seconds_until_restart() for _ in range(5)] == [130, 250, 490, 910, 910]
     assert MAX_SECONDS_ALLOWED == 900
-    assert ProcessRestart.objects.get().reason == "gave no sign of life for 900 s"
+    assert ProcessRestart.objects.get().reason == "sent no heartbeat for 900 s"
     beat()
     now += 10_000
     watchdog()

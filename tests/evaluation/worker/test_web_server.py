@@ -49,7 +49,7 @@ def test_serve_collects_static_files_unless_it_serves_them_from_their_folders(
     assert list(settings.STATIC_ROOT.glob("review*.css"))
     settings.STATIC_ROOT = tmp_path / "file"
     settings.STATIC_ROOT.write_text("")
-    with pytest.raises(CommandError, match="cannot be collected in"):
+    with pytest.raises(CommandError, match="Cannot collect static files in"):
         call_command("serve", port=free_port())
 
 

@@ -267,7 +267,7 @@ def test_command_reports_drift(place: CalibrationSetup, proof: HoldoutTestResult
     assert (checks[0]["number"], checks[0]["shifts"][0]["moved"]) == (2, True)
     assert "yes" in run_command()
     activate_shipped_version(place)
-    with pytest.raises(CommandError, match="in force"):
+    with pytest.raises(CommandError, match="is active"):
         run_command()
 
 

@@ -186,7 +186,7 @@ def test_commands_create_show_grow_and_export_gold_sets(tmp_path: Path) -> None:
     assert lines[1].startswith("correctness\t12 (12 groups, 0 seen)\t18 (18 groups, 0 seen)\t30 (30 groups, 0 seen)\t")
     assert lines[2:] == [
         "correctness: a hold-out test needs 200 rated answers in 60 groups; there are 60 in 60",
-        "0 looks taken, 0.0500 of 0.05 left",
+        "hold-out tests: 0; error budget left: 0.0500 of 0.05",
     ]
     assert json.loads(run_command("show", "gold", "--format", "json"))["looks"] == 0
     file = tmp_path / "open.jsonl"
@@ -235,7 +235,7 @@ def test_open_command_is_for_leads_only() -> None:
     freeze(run, "gold", by=None)
     lead, evaluator = make_user(Role.LEAD, run.project), make_user(Role.EVALUATOR, run.project)
     out = StringIO()
-    with pytest.raises(CommandError, match="is no lead"):
+    with pytest.raises(CommandError, match="is not a lead"):
         call_command("gold_set", "open", "gold", "--by", evaluator.username, stdout=out)
     call_command("gold_set", "open", "gold", "--by", lead.username, stdout=out)
     assert out.getvalue() == f"gold is open to {lead.username}, who may not draft or propose answer_quality\n"

@@ -237,7 +237,7 @@ def test_command_reports_outcome_and_remaining_error(place: CalibrationSetup) ->
     with pytest.raises(SystemExit) as exit_info:
         call_command("test_prompt", f"{FAMILY}@{equal_version.version}", *options, stdout=out)
     assert exit_info.value.code == 100
-    assert out.getvalue().splitlines() == ["not accepted", "look 1; 1 looks taken, 0.0250 of 0.05 left"]
+    assert out.getvalue().splitlines() == ["not accepted", "hold-out test 1 of 1; error budget left: 0.0250 of 0.05"]
     out = StringIO()
     call_command("test_prompt", f"{FAMILY}@{better_version.version}", *options, "--format", "json", stdout=out)
     assert json.loads(out.getvalue()) == {

@@ -101,7 +101,7 @@ def test_command_page_and_rest_retire_a_gold_set_and_show_results(place: Calibra
     assert viewer.get(f"{path}/hold-out/").status_code == 403
     out = StringIO()
     call_command("gold_set", "show", "gold", stdout=out)
-    assert "retired; what its looks saw" in out.getvalue()
+    assert "retired; results of its hold-out tests" in out.getvalue()
     out = StringIO()
     call_command("gold_set", "show", "gold", "--format", "json", stdout=out)
     assert json.loads(out.getvalue())["hold_out"][0]["outcome"] == "accepted"

@@ -126,5 +126,5 @@ def test_commands_refuse_a_memorising_prompt_and_accept_a_skilled_one(run: Run, 
     assert (exit_info.value.code, out.getvalue().splitlines()[0]) == (100, "not accepted")
     out = StringIO()
     call_command("test_prompt", f"{FAMILY}@{skilled_version.version}", *options, stdout=out)
-    assert out.getvalue().splitlines() == ["accepted", "look 2; 2 looks taken, 0.0167 of 0.05 left"]
+    assert out.getvalue().splitlines() == ["accepted", "hold-out test 2 of 2; error budget left: 0.0167 of 0.05"]
     assert version_statuses(rubric_scope(judge, FAMILY)).active == skilled_version

@@ -101,7 +101,7 @@ def test_problems_name_line_and_field(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("extra_settings", "message"),
     [
-        ({"questions": ""}, "--questions is needed"),
+        ({"questions": ""}, "Set --questions"),
         ({"judge": ["baseline"]}, "judge and no_judge"),
         ({"gate_on": "luck"}, "gate_on"),
         ({"reuse_answers": 1, "no_ask": True}, "reuse_answers and no_ask"),

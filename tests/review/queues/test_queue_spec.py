@@ -24,7 +24,7 @@ from review.queues.serializers import QueueBody
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = (ROOT / "docs" / "queues.md").read_text(encoding="utf-8")
-HEAD = "| setting | default | range | on the form | who needs another value |"
+HEAD = "| setting | default | range | on the form | when to change it |"
 PRODUCT = ("contrib", "review", "evaluation", "config", "templates", "static")
 each_setting = pytest.mark.parametrize("setting", CONFIGURABLE_SETTINGS, ids=lambda setting: setting.name)
 
@@ -139,7 +139,7 @@ def documentation_rows() -> list[str]:
                 default,
                 span(setting),
                 str(setting.form.label) if setting.form else "",
-                setting.who,
+                setting.when,
             )
             rows.append(f"| {' | '.join(cells)} |".replace("  ", " "))
     return rows

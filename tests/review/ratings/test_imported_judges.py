@@ -91,20 +91,22 @@ def cells(text: str, marker: str) -> list[list[str]]:
 def test_file_probabilities_give_the_figures_of_the_docs(language: int) -> None:
     text = (DOCS / "correction.md").read_text(encoding="utf-8").split("\n# 한국어\n")[language]
     table = cells(text, "data: imported")
-    run = run_over(answers_to(["a"] * sum(int(count) for *_, count in table)), judged=False)
-    rows, at = [], 0
-    for judge, expert, probability, count in table:
-        for _ in range(int(count)):
-            at += 1
-            rows.append(row(at, int(judge)))
-            if expert.isdigit():
-                rows.append(row(at, int(expert), "human", "e1", probability=float(probability)))
+    answers = [
+        (int(judge), rating, float(probability))
+        for judge, probability, *counts in table
+        for rating, count in zip((0, 1, None), counts, strict=True)
+        for _ in range(int(count))
+    ]
+    run = run_over(answers_to(["a"] * len(answers)), judged=False)
+    rows = [row(at, judge) for at, (judge, _, _) in enumerate(answers, start=1)]
+    rows += [
+        row(at, rating, "human", "e1", probability=probability)
+        for at, (_, rating, probability) in enumerate(answers, start=1)
+        if rating is not None
+    ]
     import_rows(run, rows)
     estimates = correction_sheet(load_inputs(run)).estimates["tone"]
-    labels = [int(expert) for _, expert, _, count in table if expert.isdigit() for _ in range(int(count))]
     figures = {
-        "judge_only": estimates.judge_only.value,
-        "mean_of_labels": sum(labels) / len(labels),
         "corrected": estimates.corrected_this_run.value,
         "low": estimates.corrected_this_run.low,
         "high": estimates.corrected_this_run.high,

@@ -90,7 +90,7 @@ def test_other_projects_are_not_counted() -> None:
 
 
 def test_every_metric_is_documented() -> None:
-    documented = set(re.findall(r"`(concord_\w+)", (settings.BASE_DIR / "docs/operations.md").read_text()))
+    documented = set(re.findall(r"`(concord_\w+)", (settings.BASE_DIR / "docs/monitoring.md").read_text()))
     Heartbeat.objects.create(host="one", seen_at=timezone.now())
     run = make_draft_run()
     names = {line.split("{")[0].split(" ")[0] for line in exposition([run.project_id]).decode().splitlines()}

@@ -21,11 +21,11 @@ RESULT_FIELDS = ("language", "kind", "attack", "passed", "gate", "reason", "valu
 class Command(SiteCommand):
     """``attack_judge NAME``: exit 0 if every attack is passed, 100 if some are not, 1 if the judge cannot be called."""
 
-    help = "Put a judge to the shipped attacks and canaries in Korean and English, and keep how it took them."
+    help = "Run the shipped attacks and canaries, in Korean and English, against a judge and store the results."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("judge", metavar="NAME", help="name of a judge, or 'baseline'")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
         add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -45,7 +45,7 @@ class Command(SiteCommand):
                 ("ok" if result.passed else "FAILED", result.language, result.kind, result.attack, _describe(result))
                 for result in results
             ]
-            print_table(self, ("", "language", "kind", "attack", "how"), rows)
+            print_table(self, ("", "language", "kind", "attack", "result"), rows)
             self.stdout.write(
                 f"{judge}: {judge_check.passed} of {judge_check.attacks} passed, {judge_check.calls} calls"
             )
@@ -59,4 +59,4 @@ def _describe(result: AttackResult) -> str:
         return f"by rule: {result.gate}"
     scores = ", ".join(f"{name} {'-' if value is None else f'{value:g}'}" for name, value in result.values.items())
     expected = "; ".join(f"{bound['metric']} {bound['rule']} {bound['bound']:g}" for bound in result.broken)
-    return " ".join(part for part in (result.reason or scores, f"(due: {expected})" if expected else "") if part)
+    return " ".join(part for part in (result.reason or scores, f"(expected: {expected})" if expected else "") if part)

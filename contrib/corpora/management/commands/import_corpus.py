@@ -33,8 +33,8 @@ class Command(SiteCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, metavar="FILE|FOLDER")
-        parser.add_argument("--name", default="", help="name of the corpus; else the file's or folder's")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--name", default="", help="name of the corpus; default: that of the file or folder")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
         add_encoding_option(parser)
         add_splitting_options(parser)
         add_format_option(parser)

@@ -19,12 +19,12 @@ class Command(SiteCommand):
     """``index_corpus NAME``: exit 0 if every chunk has its vector, else 1; finished vectors are stored and the next
     call continues."""
 
-    help = "Embed the chunks of a corpus by an endpoint or the local model, for searches by vectors."
+    help = "Embed the chunks of a corpus with an endpoint or the local model, for vector search."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("corpus", metavar="NAME[@VERSION]")
-        parser.add_argument("--embeddings", default="local", metavar="ENDPOINT", help="the endpoint's name, or local")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--embeddings", default="local", metavar="ENDPOINT", help="name of the endpoint, or local")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Embed the chunks without a vector."""

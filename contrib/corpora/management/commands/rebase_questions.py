@@ -15,14 +15,14 @@ class Command(SiteCommand):
     """``rebase_questions NAME --from CORPUS@1 --to CORPUS@2``: exit 0 with the version of the set for the new chunks, 1
     if passages are not found."""
 
-    help = "Make the next version of a question set, whose relevant passages are those of another version of a corpus."
+    help = "Create the next version of a question set with relevant passages from another version of its corpus."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("questions", metavar="NAME[@VERSION]")
         parser.add_argument("--from", dest="old", required=True, metavar="CORPUS@VERSION")
         parser.add_argument("--to", dest="new", required=True, metavar="CORPUS@VERSION")
-        parser.add_argument("--drop-lost", action="store_true", help="leave out passages whose words are gone")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--drop-lost", action="store_true", help="leave out passages that the other version lacks")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
         add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -39,5 +39,5 @@ class Command(SiteCommand):
             return
         self.stdout.write(problem_line(imported.note))
         self.stdout.write(
-            f"carried\t{len(mapping.chunks)}\nlost\t{len(mapping.lost)}\nnot of {old}\t{len(mapping.unknown)}"
+            f"carried\t{len(mapping.chunks)}\nlost\t{len(mapping.lost)}\nnot in {old}\t{len(mapping.unknown)}"
         )

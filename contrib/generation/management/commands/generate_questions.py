@@ -23,22 +23,22 @@ from evaluation.specs.flags import dollars, whole_number
 class Command(SiteCommand):
     """``generate_questions CORPUS -n NAME -q 1 -m 20``: exit 0 at its end, 1 if it is blocked."""
 
-    help = "Have a model write and check questions about passages of a corpus; a lead then accepts them on the site."
+    help = "Generate questions about passages of a corpus and check them; a lead then accepts them on the site."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("corpus", metavar="CORPUS", help="name of a corpus, or NAME@VERSION")
-        parser.add_argument("-n", "--name", required=True, help="name of the question set that accepted questions make")
-        parser.add_argument("-q", "--questions-per-chunk", type=int, default=1, metavar="N", help="1 to 10")
-        parser.add_argument("-m", "--max-chunks", type=int, default=20, metavar="N", help="passages that are drawn")
+        parser.add_argument("-n", "--name", required=True, help="name of the question set of accepted questions")
+        parser.add_argument("-q", "--questions-per-chunk", type=int, default=1, metavar="N", help="1 to 10 per passage")
+        parser.add_argument("-m", "--max-chunks", type=int, default=20, metavar="N", help="passages to sample")
         parser.add_argument(
             "--kinds", nargs="+", choices=[*KINDS], default=[*KINDS], metavar="KIND", help=", ".join(KINDS)
         )
         parser.add_argument("--language", choices=Generation.Language.values, default="en")
-        parser.add_argument("--judge", default="", help="whose model writes and checks; the project's own without it")
-        parser.add_argument("--seed", type=whole_number(), help="of the draw of passages; one is drawn without it")
-        parser.add_argument("--budget", type=dollars, metavar="USD", help="what all its calls may cost")
-        parser.add_argument("--dry-run", action="store_true", help="say what it takes, and do nothing")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--judge", default="", help="judge whose model writes and checks; default: the project's")
+        parser.add_argument("--seed", type=whole_number(), help="random seed of the passage sample; default: random")
+        parser.add_argument("--budget", type=dollars, metavar="USD", help="limit for the total cost of its calls")
+        parser.add_argument("--dry-run", action="store_true", help="only print the estimate")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
         add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -77,7 +77,7 @@ class Command(SiteCommand):
             print_json(self, facts | figures)
             return
         rows = [["written", summary.written], *([name, count] for name, count in summary.removed.items())]
-        print_table(self, ["questions", "n"], [*rows, ["left for a lead", summary.waiting]])
+        print_table(self, ["questions", "n"], [*rows, ["waiting for a lead", summary.waiting]])
         self.stdout.write(
             f"generation {generation.pk}: {outcome}, {summary.calls} calls, {summary.spent:.4f} US dollars"
         )

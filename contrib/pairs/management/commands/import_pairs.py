@@ -21,8 +21,8 @@ class Command(SiteCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--name", required=True, help="name of the comparison, made where it is not there")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--name", required=True, help="name of the comparison; created if missing")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
         add_encoding_option(parser)
         parser.add_argument("--format", choices=["text", "json"], default="text")
 

@@ -22,8 +22,8 @@ class Command(SiteCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("comparison", help="id or name of the comparison")
-        parser.add_argument("--judge", default="", help="name of a judge; the project's own, else the offline baseline")
-        parser.add_argument("--no-cache", action="store_true", help="make every call, paid for before or not")
+        parser.add_argument("--judge", default="", help="name of the judge; default: the project's")
+        parser.add_argument("--no-cache", action="store_true", help="make every call, even if a cached reply exists")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Compare all pairs without a value.
@@ -43,7 +43,7 @@ class Command(SiteCommand):
                         on_progress=lambda n, total: progress.update(task, completed=n, total=total),
                     )
             except KeyboardInterrupt:
-                raise CommandError("interrupted; the same command goes on") from None
+                raise CommandError("Interrupted. Repeat the command to resume.") from None
         self.stdout.write(f"{judge}: {result.compared} pairs compared{_cost(judge_spending(pair_set, judge))}")
         if result.reason:
             raise CommandError(f"{result.remaining} pairs left: {explain_reason(result.reason)}")

@@ -12,13 +12,13 @@ from review.management.options import add_resampling_arguments
 from review.management.sheets import Sheet, number, write
 from review.statistics.agreement.bootstrap import Resampling
 
-HEADER = ("who", "pairs", "A", "=", "B", "mean", "low", "high", "rho with experts", "orders disagree")
+HEADER = ("rater", "pairs", "A", "=", "B", "mean", "low", "high", "rho with experts", "orders disagree")
 
 
 class Command(SiteCommand):
     """``pairs COMPARISON [--format json]``."""
 
-    help = "Print what people and judges prefer, and how far judges agree with people."
+    help = "Print preferences of people and judges, and their agreement."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("comparison", help="id or name of the comparison")

@@ -13,18 +13,18 @@ from review.management.options import command_errors, find_reviewers, find_run
 class Command(SiteCommand):
     """``repair_truth RUN RUN… --name NAME [--size 200] [--k 10] [--reviewers …]``: prints ``repair ID``."""
 
-    help = "Draw retrieved passages without a label for experts to rate, so that retrieval figures can be corrected."
+    help = "Sample unlabelled retrieved passages for experts to rate, to correct retrieval figures."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("run", type=int, nargs="+", help="two to eight, over one version of a question set")
-        parser.add_argument("--name", required=True, help="reviewers see it; name no system")
+        parser.add_argument("run", type=int, nargs="+", help="two to eight runs of one version of a question set")
+        parser.add_argument("--name", required=True, help="name that reviewers see; don't mention a system")
         parser.add_argument("--size", type=int, default=200, help="passages to rate")
         parser.add_argument("--k", type=int, default=10, help="depth of the pool and of the figures, 1 to 50")
         parser.add_argument("--partly-counts", action="store_true", help="“partly relevant” counts as relevant")
-        parser.add_argument("--first-relevant", action="store_true", help="also what hit and MRR need")
-        parser.add_argument("--reviewers", nargs="+", default=[], metavar="USER", help="else all of the project")
-        parser.add_argument("--guideline", default="", help="shown beside the passages")
-        parser.add_argument("--seed", type=whole_number(), help="else by chance")
+        parser.add_argument("--first-relevant", action="store_true", help="also sample passages needed for hit and MRR")
+        parser.add_argument("--reviewers", nargs="+", default=[], metavar="USER", help="default: all of the project")
+        parser.add_argument("--guideline", default="", help="guideline shown with the passages")
+        parser.add_argument("--seed", type=whole_number(), help="random seed; default: random")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with command_errors():

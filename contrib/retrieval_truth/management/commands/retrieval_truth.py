@@ -10,7 +10,7 @@ from evaluation.management.site_command import SiteCommand
 from evaluation.messages.explanations import explain_reason
 from review.management.sheets import Sheet, number, write
 
-HEADER = ("metric", "system", "corrected", "low", "high", "labels alone")
+HEADER = ("metric", "system", "corrected", "low", "high", "labels only")
 
 
 class Command(SiteCommand):
@@ -25,7 +25,7 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         repair = RetrievalRepair.objects.filter(pk=options["repair"]).first()
         if repair is None:
-            raise CommandError(f"there is no repair {options['repair']}", returncode=2)
+            raise CommandError(f"Repair {options['repair']} does not exist.", returncode=2)
         if options["format"] != "text":
             for chunk in export_repair(repair, options["format"]).chunks:
                 self.stdout.write(chunk.decode(), ending="")

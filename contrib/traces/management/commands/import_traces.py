@@ -26,29 +26,33 @@ class Command(SiteCommand):
     """``import_traces [FILE] --system NAME``: prints ``run ID``; exits with 1 and every problem of the file, or if no
     trace is selected."""
 
-    help = "Import OpenTelemetry traces: of a file (OTLP as JSON or protobuf), else those that a system has sent."
+    help = "Import OpenTelemetry traces from a file (OTLP as JSON or protobuf), or those that a system has sent."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", nargs="?", help="else those sent to api/v1/otlp")
-        parser.add_argument("--system", required=True, help="name of the system; of sent traces their service.name")
-        parser.add_argument("--questions", default="", metavar="NAME", help="question set; else “SYSTEM traces”")
+        parser.add_argument("file", type=Path, metavar="FILE", nargs="?", help="default: traces sent to api/v1/otlp")
+        parser.add_argument("--system", required=True, help="name of the system; for sent traces their service.name")
+        parser.add_argument("--questions", default="", metavar="NAME", help="question set; default: “SYSTEM traces”")
         parser.add_argument(
-            "--rate", type=parse_share, default=1.0, help="share of the traces that no rule takes (0-1)"
+            "--rate", type=parse_share, default=1.0, help="share of the traces that no rule selects, 0 to 1"
         )
         parser.add_argument(
-            "--rule", action="append", default=[], metavar="JMESPATH", help="take all traces for which it is true"
+            "--rule", action="append", default=[], metavar="JMESPATH", help="import all traces for which it is true"
         )
         parser.add_argument(
             "--mask",
             action="append",
             default=[],
             metavar="WHAT",
-            help=f"mask beside secrets: {', '.join(PERSONAL)}, or a pattern (# a digit, * the rest of a word)",
+            help=f"mask in addition to secrets: {', '.join(PERSONAL)}, or a pattern (#: digit, *: rest of a word)",
         )
         parser.add_argument(
-            "--quiet", type=float, default=QUIET_SECONDS, metavar="SECONDS", help="after its last span a trace is whole"
+            "--quiet",
+            type=float,
+            default=QUIET_SECONDS,
+            metavar="SECONDS",
+            help="time after its last span at which a trace is complete",
         )
-        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--project", default="", help="name of the project; required if there are several")
         add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
