@@ -53,7 +53,6 @@ LEAD_PAGES = {
     "compare": "/runs/compare/?runs=2,4",
     "new-evaluation": "/evaluations/new/",
 }
-ADMINISTRATOR = ("admin", "a-password-of-pictures")
 PATIENCE = 300.0  # seconds for the demo to answer and for a page to load, on a busy machine
 
 
@@ -172,27 +171,15 @@ def main() -> None:
             lead.shoot("calibration", "/calibration/")
             lead.shoot("workbench", workbench)
             administrator = Camera(browser, address, language, width)
-            administrator.log_in(*ADMINISTRATOR)
+            administrator.log_in("admin", passwords["admin"])
             administrator.shoot("back-office", "/admin/")
         browser.close()
     print(f"{len(list(OUTPUT_FOLDER.glob('*.png')))} pictures in {OUTPUT_FOLDER.relative_to(ROOT)}")
 
 
 def prepare_workbench(environment: dict[str, str]) -> str:
-    """The path of a page on which a judge prompt is worked on; an administrator is made on the way."""
-    name, password = ADMINISTRATOR
-    environment = environment | {"DJANGO_SETTINGS_MODULE": "config.settings", "DJANGO_SUPERUSER_PASSWORD": password}
-    create_administrator = [
-        sys.executable,
-        "manage.py",
-        "createsuperuser",
-        "--noinput",
-        "--username",
-        name,
-        "--email",
-        "",
-    ]
-    subprocess.run(create_administrator, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
+    """The path of a page on which a judge prompt is worked on."""
+    environment = environment | {"DJANGO_SETTINGS_MODULE": "config.settings"}
     command = [sys.executable, "-m", "tools.prepared_workbench"]
     completed = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return completed.stdout.strip().splitlines()[-1]

@@ -149,7 +149,7 @@ class RunSpec(CallSpec):
         form=Input(
             "main",
             _("Language of the judge's reasons"),
-            _("Prompts use this language too. Proof applies only to a prompt's own language."),
+            _("Prompts use this language too. An approval applies only to a prompt's own language."),
             choices={"ko": _("Korean"), "en": _("English")},
         ),
         flag=Flag("language of judge prompts and reasons; default: each judge's"),

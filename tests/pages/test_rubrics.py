@@ -55,7 +55,7 @@ def test_lead_activates_and_retires_rubric_with_a_reason() -> None:
     judge = make_judge(world.project, endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
     decide = reverse("admin:rubric-decide", args=[row.pk])
     lead = world.client("lead")
-    assert "Activate without proof" in lead.get(reverse(CHANGE, args=[row.pk])).content.decode()
+    assert "Activate without approval" in lead.get(reverse(CHANGE, args=[row.pk])).content.decode()
     lead.post(decide, {"judge": judge.pk, "reason": "", "do": "activate"})
     assert not RubricEvent.objects.exists()
     lead.post(decide, {"judge": judge.pk, "reason": "It reads dates", "do": "activate"})

@@ -86,7 +86,7 @@ def test_page_and_files_are_for_evaluators(place: CalibrationSetup) -> None:
     client = Client()
     client.force_login(make_user(Role.EVALUATOR, place.run.project))
     page = client.get(reverse("judge", args=[place.judge.pk])).content.decode()
-    assert "proven on" in page
+    assert "approved on" in page
     url = reverse("judge-card", args=[place.judge.pk])
     assert client.get(url, {"format": "json"}).json()["judge"] == "judge@1"
     assert client.get(url).content.decode().startswith("# judge@1")

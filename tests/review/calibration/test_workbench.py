@@ -332,5 +332,5 @@ def test_unproved_version_has_no_anchor_check(place: CalibrationSetup) -> None:
     params = {"judge": place.judge.pk, "family": "answer_quality"}
     lead.post(reverse("calibration-check", args=[place.gold.pk]), params)
     assert (
-        "been proven. Only proven versions" in lead.get(reverse("calibration", args=[place.gold.pk])).content.decode()
+        "approved. Only approved versions" in lead.get(reverse("calibration", args=[place.gold.pk])).content.decode()
     )
