@@ -50,11 +50,11 @@ REFUSALS = {
     ),
     "gold_retired": _("%(gold)s is retired. It can't be extended or used for hold-out tests."),
     "gold_not_retired": _("Results of hold-out tests on %(gold)s are shown only after it is retired."),
-    "beside_not_proved": _("The active version for %(judge)s isn't approved on %(gold)s."),
+    "reference_not_approved": _("The active version for %(judge)s isn't approved on %(gold)s."),
     "beside_not_better": _(
         "A test against another judge can only show that this judge is no worse. Choose that claim."
     ),
-    "anchors_not_proved": _("%(rubric)s isn't approved. Only approved versions are monitored."),
+    "anchors_not_approved": _("%(rubric)s isn't approved. Only approved versions are monitored."),
     "anchors_not_in_force": _("%(rubric)s isn't in force. Only versions in force are monitored."),
     "anchors_too_few": _(
         "The hold-out test has verdicts on %(answers)s answers. A drift check needs at least %(least)s."

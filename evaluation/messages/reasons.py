@@ -313,11 +313,11 @@ JUDGE_WARNINGS = {
 
 #: Reasons for which the approval of a judge prompt does not hold for a run.
 APPROVAL_LAPSES = {
-    "licence_language": _("It was approved in another language (%(language)s)."),
-    "licence_rubric": _("It was approved for another version of the prompt: %(rubric)s."),
-    "licence_judge": _("It was approved for another model or other parameters: %(judge)s."),
-    "licence_model": _("When it was approved, %(before)s answered under the judge’s name. Now %(now)s answers."),
-    "licence_old": _("The approval was %(days)s days old (limit: %(limit)s)."),
-    "licence_drift": _("The judge has drifted by %(change)s since the approval (check of %(day)s)."),
-    "licence_categories": _("%(share)s%% of the answers are in categories without gold labels: %(names)s."),
+    "approval_language": _("It was approved in another language (%(language)s)."),
+    "approval_rubric": _("It was approved for another version of the prompt: %(rubric)s."),
+    "approval_judge": _("It was approved for another model or other parameters: %(judge)s."),
+    "approval_model": _("When it was approved, %(before)s answered under the judge’s name. Now %(now)s answers."),
+    "approval_old": _("The approval was %(days)s days old (limit: %(limit)s)."),
+    "approval_drift": _("The judge has drifted by %(change)s since the approval (check of %(day)s)."),
+    "approval_categories": _("%(share)s%% of the answers are in categories without gold labels: %(names)s."),
 }

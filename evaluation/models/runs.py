@@ -270,7 +270,7 @@ class VersionStatus(models.TextChoices):
     RETIRED = "retired", _("retired")
 
 
-UNPROVEN = (VersionStatus.DRAFT, VersionStatus.CANDIDATE)
+UNAPPROVED = (VersionStatus.DRAFT, VersionStatus.CANDIDATE)
 
 
 class RunJudge(AppendOnly):

@@ -141,7 +141,7 @@ def plan_draft(run: Run) -> Plan:
     answers = existing.count() + questions
     sealed_count = sum(seal_key(answer) in panel.sealed for answer in existing.iterator()) if panel.sealed else 0
     counts: Counter[tuple[str, int | None]] = Counter()
-    for answer_count, judges in ((answers - sealed_count, panel.judges), (sealed_count, panel.proven)):
+    for answer_count, judges in ((answers - sealed_count, panel.judges), (sealed_count, panel.approved)):
         for step in unit_steps(config, judges):
             counts[step.kind, step.judge.pk if step.judge else None] += answer_count
     samples = _sample_units(run, [judge.pk for judge in panel.judges if counts[WorkUnit.Kind.JUDGE, judge.pk]])

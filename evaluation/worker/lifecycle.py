@@ -45,7 +45,7 @@ from evaluation.models import (
     WorkUnit,
 )
 from evaluation.models.run_spec import AskSpec, CallSpec
-from evaluation.models.runs import UNPROVEN
+from evaluation.models.runs import UNAPPROVED
 from evaluation.worker import dispatch
 from evaluation.worker.units import UNIT_BATCH, State, insert_units
 
@@ -140,19 +140,19 @@ class RunJudges:
     sealed: frozenset[tuple[str, str]]
 
     @property
-    def proven(self) -> list[RunJudge]:
+    def approved(self) -> list[RunJudge]:
         """The judges that may judge sealed answers."""
-        return [judge for judge in self.judges if judge.standing not in UNPROVEN]
+        return [judge for judge in self.judges if judge.standing not in UNAPPROVED]
 
     def may_judge(self, answer: Answer) -> Sequence[RunJudge]:
         """The judges that may judge the answer."""
-        return self.proven if self.sealed and seal_key(answer) in self.sealed else self.judges
+        return self.approved if self.sealed and seal_key(answer) in self.sealed else self.judges
 
 
 def run_judges(run: Run) -> RunJudges:
     """The run's judges, and the sealed answers of its project if one of the judges is unproven."""
     judges = list(run.judges.select_related("judge_version", "rubric_version"))
-    unproven = any(judge.standing in UNPROVEN for judge in judges)
+    unproven = any(judge.standing in UNAPPROVED for judge in judges)
     return RunJudges(judges, sealed_answers(run.project_id) if unproven else frozenset())
 
 
@@ -258,7 +258,7 @@ def make_run(
     if answer_set.content_hash is None and answer_set.runs.exists():
         raise DomainError("answers_unfinished")
     status_by_keys, content = statuses or {}, config.model_dump(mode="json")
-    if answer_set.content_hash is None and any(status in UNPROVEN for status in status_by_keys.values()):
+    if answer_set.content_hash is None and any(status in UNAPPROVED for status in status_by_keys.values()):
         raise DomainError("rubric_needs_answers")
     with transaction.atomic():
         run = Run.objects.create(

@@ -34,68 +34,70 @@ from review.statistics.acceptance import verdict_shift
 # Largest and smallest number of anchors of a check.
 MAX_ANCHORS, MIN_ANCHORS = 100, 20
 YEAR = timedelta(days=365)
-PROOFS = HoldoutTestResult.objects.filter(outcome=HoldoutTestResult.Outcome.ACCEPTED).select_related(
+PASSED_RESULTS = HoldoutTestResult.objects.filter(outcome=HoldoutTestResult.Outcome.ACCEPTED).select_related(
     "test__gold_set__project", "test__judge_version__endpoint", "test__candidate", "test__active"
 )
 
 
-def active_proofs(proofs: QuerySet[HoldoutTestResult] = PROOFS) -> list[HoldoutTestResult]:
+def active_passed_results(passed_results: QuerySet[HoldoutTestResult] = PASSED_RESULTS) -> list[HoldoutTestResult]:
     """Return the accepted tests of active versions that are not older than ``CONCORD_APPROVAL_DAYS``."""
     since = timezone.now() - timedelta(days=settings.CONCORD_APPROVAL_DAYS)
     newest: dict[tuple[int, str, int], HoldoutTestResult] = {}
-    for proof in proofs.filter(created_at__gte=since).order_by("pk"):
-        newest[proof.test.project_id, proof.test.judge_version.name, proof.test.candidate_id] = proof
-    return [proof for proof in newest.values() if _is_active(proof)]
+    for passed_result in passed_results.filter(created_at__gte=since).order_by("pk"):
+        newest[
+            passed_result.test.project_id, passed_result.test.judge_version.name, passed_result.test.candidate_id
+        ] = passed_result
+    return [passed_result for passed_result in newest.values() if _is_active(passed_result)]
 
 
-def _is_active(proof: HoldoutTestResult) -> bool:
-    test = proof.test
+def _is_active(passed_result: HoldoutTestResult) -> bool:
+    test = passed_result.test
     return version_statuses(rubric_scope(test.judge_version, test.candidate.family)).active.pk == test.candidate_id
 
 
-def latest_proof(judge: JudgeVersion, rubric: RubricVersion) -> HoldoutTestResult | None:
+def latest_passed_result(judge: JudgeVersion, rubric: RubricVersion) -> HoldoutTestResult | None:
     """Return the newest accepted test of a version for judges of this name."""
-    proofs = PROOFS.filter(test__project=judge.project_id, test__judge_version__name=judge.name)
-    return proofs.filter(test__candidate=rubric).order_by("-pk").first()
+    passed_results = PASSED_RESULTS.filter(test__project=judge.project_id, test__judge_version__name=judge.name)
+    return passed_results.filter(test__candidate=rubric).order_by("-pk").first()
 
 
 def is_proven(judge: JudgeVersion, workbench: Workbench) -> bool:
     """Return whether the judge's active version was proven on the workbench's gold set. Two queries."""
     active = version_statuses(rubric_scope(judge, workbench.family)).active
-    proof = latest_proof(judge, active)
-    return proof is not None and proof.test.lineage == workbench.gold_set.name
+    passed_result = latest_passed_result(judge, active)
+    return passed_result is not None and passed_result.test.lineage == workbench.gold_set.name
 
 
 @transaction.atomic
-def begin_check(proof: HoldoutTestResult, *, by: User | None) -> AnchorCheck:
+def begin_check(passed_result: HoldoutTestResult, *, by: User | None) -> AnchorCheck:
     """Create the next check of an accepted test, or return the unfinished one.
 
     :raises DomainError: ``anchors_not_in_force`` if another version is active; ``anchors_too_few`` with fewer than 20
         answers with a verdict in the hold-out test."""
-    test = proof.test
+    test = passed_result.test
     lock_project(test.project_id)
-    newest = proof.checks.order_by("-number").first() or store_reference(proof)
+    newest = passed_result.checks.order_by("-number").first() or store_reference(passed_result)
     if newest.ended_at is None:
         return newest
-    if not _is_active(proof):
+    if not _is_active(passed_result):
         raise DomainError("anchors_not_in_force", rubric=str(test.candidate))
-    if (answer_count := _reference_verdicts(proof).values("answer").distinct().count()) < MIN_ANCHORS:
+    if (answer_count := _reference_verdicts(passed_result).values("answer").distinct().count()) < MIN_ANCHORS:
         raise DomainError("anchors_too_few", answers=answer_count, least=MIN_ANCHORS)
-    check = AnchorCheck.objects.create(result=proof, number=newest.number + 1, step=_next_step(proof))
+    check = AnchorCheck.objects.create(result=passed_result, number=newest.number + 1, step=_next_step(passed_result))
     check_anchors.add(check.pk)
     audit.record(by, "anchors.begun", test, number=check.number, step=check.step)
     return check
 
 
 @transaction.atomic
-def store_reference(proof: HoldoutTestResult) -> AnchorCheck:
+def store_reference(passed_result: HoldoutTestResult) -> AnchorCheck:
     """Store the verdicts of the hold-out test on the anchors as reference, once."""
-    test = proof.test
+    test = passed_result.test
     lock_project(test.project_id)
-    if (reference := proof.checks.filter(number=0).first()) is not None:
+    if (reference := passed_result.checks.filter(number=0).first()) is not None:
         return reference
-    model = proof.licences.values_list("model", flat=True).first() or ""
-    check = AnchorCheck.objects.create(result=proof, number=0, step=0, model=model, ended_at=timezone.now())
+    model = passed_result.approvals.values_list("model", flat=True).first() or ""
+    check = AnchorCheck.objects.create(result=passed_result, number=0, step=0, model=model, ended_at=timezone.now())
     for rubric in judging_versions(test):
         verdicts = sealed_verdicts(test, rubric)
         AnchorVerdict.objects.bulk_create(
@@ -107,21 +109,21 @@ def store_reference(proof: HoldoutTestResult) -> AnchorCheck:
                 group=item.group,
                 value=verdicts[item.answer_id].get(item.metric.name),
             )
-            for item in _anchor_items(proof)
+            for item in _anchor_items(passed_result)
             if item.answer_id in verdicts
         )
     return check
 
 
-def _reference_verdicts(proof: HoldoutTestResult) -> QuerySet[AnchorVerdict]:
-    return AnchorVerdict.objects.filter(check_of__result=proof, check_of__number=0)
+def _reference_verdicts(passed_result: HoldoutTestResult) -> QuerySet[AnchorVerdict]:
+    return AnchorVerdict.objects.filter(check_of__result=passed_result, check_of__number=0)
 
 
-def _next_step(proof: HoldoutTestResult) -> int:
+def _next_step(passed_result: HoldoutTestResult) -> int:
     """Return the number of this drift test for the judge and family within a year.
 
     The tests of any year have steps of at least 1, 2, 3 …, whose levels add up to less than 5%."""
-    test = proof.test
+    test = passed_result.test
     return 1 + (
         AnchorCheck.objects.filter(
             result__test__project=test.project_id,
@@ -133,9 +135,9 @@ def _next_step(proof: HoldoutTestResult) -> int:
     )
 
 
-def _anchor_items(proof: HoldoutTestResult) -> list[GoldItem]:
+def _anchor_items(passed_result: HoldoutTestResult) -> list[GoldItem]:
     """Return the labels of the anchors: tested hold-out answers in an order given by the gold set's hash."""
-    test = proof.test
+    test = passed_result.test
     by_metric = hold_out_items(test.gold_set, test.candidate, test.since)
     items = [item for metric_items in by_metric.values() for item in metric_items]
     order = {item.answer_id: content_hash([test.gold_set.content_hash, item.answer_id]) for item in items}
@@ -143,24 +145,24 @@ def _anchor_items(proof: HoldoutTestResult) -> list[GoldItem]:
     return [item for item in items if item.answer_id in answer_ids]
 
 
-def run_check(proof: HoldoutTestResult, *, by: User | None) -> AnchorCheck:
+def run_check(passed_result: HoldoutTestResult, *, by: User | None) -> AnchorCheck:
     """Judge the anchors now, or continue an interrupted check.
 
     :raises DomainError: see :func:`begin_check`; ``judge_away``, which leaves the check open; ``look_in_hands``."""
-    check = begin_check(proof, by=by)
+    check = begin_check(passed_result, by=by)
     with check_anchors.claimed(check.pk) as lease:
         if lease is None:
-            raise DomainError("look_in_hands", look=str(proof.test))
+            raise DomainError("look_in_hands", look=str(passed_result.test))
         lease.done = _judge_anchors(check, lease)
     return AnchorCheck.objects.get(pk=check.pk)
 
 
 @transaction.atomic
-def request_check(proof: HoldoutTestResult, *, by: User | None) -> AnchorCheck:
+def request_check(passed_result: HoldoutTestResult, *, by: User | None) -> AnchorCheck:
     """Request a check from a worker, or resume a stalled one.
 
     :raises DomainError: see :func:`begin_check`."""
-    check = begin_check(proof, by=by)
+    check = begin_check(passed_result, by=by)
     check_anchors.enqueue(check.pk)
     return check
 
@@ -175,17 +177,17 @@ def begin_due_checks() -> None:
     """Create the checks that are due; none if ``CONCORD_DRIFT_CHECK_DAYS`` is 0."""
     if settings.CONCORD_DRIFT_CHECK_DAYS:
         since = timezone.now() - timedelta(days=settings.CONCORD_DRIFT_CHECK_DAYS)
-        due = PROOFS.annotate(newest=Max("checks__created_at")).filter(Q(newest=None) | Q(newest__lt=since))
-        for proof in active_proofs(due):
+        due = PASSED_RESULTS.annotate(newest=Max("checks__created_at")).filter(Q(newest=None) | Q(newest__lt=since))
+        for passed_result in active_passed_results(due):
             # The page reports a judge with too few anchors.
             with suppress(DomainError):
-                begin_check(proof, by=None)
+                begin_check(passed_result, by=None)
 
 
 def _judge_anchors(check: AnchorCheck, lease: Lease) -> bool:
     """Judge the anchors until the lease ends; return whether the check has ended."""
-    proof = PROOFS.get(pk=check.result_id)
-    metrics, groups = _reference_anchors(proof)
+    passed_result = PASSED_RESULTS.get(pk=check.result_id)
+    metrics, groups = _reference_anchors(passed_result)
 
     def store(rubric: RubricVersion, answer: Answer, _: int, results: Mapping[str, Result]) -> None:
         columns = {"check_of": check, "rubric_version": rubric, "answer": answer, "group": groups[answer.pk]}
@@ -193,33 +195,35 @@ def _judge_anchors(check: AnchorCheck, lease: Lease) -> bool:
         AnchorVerdict.objects.bulk_create(rows, ignore_conflicts=True)
 
     has_ended = judge_remaining(
-        lease, proof.test.judge_version, lambda: _remaining_verdicts(check, proof, set(groups)), store
+        lease, passed_result.test.judge_version, lambda: _remaining_verdicts(check, passed_result, set(groups)), store
     )
     AnchorCheck.objects.filter(pk=check.pk).update(model=recorded_models(lease))
     if has_ended:
-        _close_check(check, proof)
+        _close_check(check, passed_result)
     return has_ended
 
 
-def _reference_anchors(proof: HoldoutTestResult) -> tuple[list[MetricDefinition], dict[int, str]]:
+def _reference_anchors(passed_result: HoldoutTestResult) -> tuple[list[MetricDefinition], dict[int, str]]:
     """Return the metrics of the reference and the group of each anchor."""
-    rows = _reference_verdicts(proof)
+    rows = _reference_verdicts(passed_result)
     metrics = MetricDefinition.objects.filter(pk__in=rows.values("metric"))
     return list(metrics), dict(rows.values_list("answer_id", "group"))
 
 
-def _remaining_verdicts(check: AnchorCheck, proof: HoldoutTestResult, anchors: set[int]) -> Iterator[RemainingWork]:
-    rows = AnchorVerdict.objects.filter(check_of=check, rubric_version=proof.test.candidate)
+def _remaining_verdicts(
+    check: AnchorCheck, passed_result: HoldoutTestResult, anchors: set[int]
+) -> Iterator[RemainingWork]:
+    rows = AnchorVerdict.objects.filter(check_of=check, rubric_version=passed_result.test.candidate)
     if missing := sorted(anchors - set(rows.values_list("answer_id", flat=True))):
-        yield proof.test.candidate, 1, missing
+        yield passed_result.test.candidate, 1, missing
 
 
 @transaction.atomic
-def _close_check(check: AnchorCheck, proof: HoldoutTestResult) -> None:
+def _close_check(check: AnchorCheck, passed_result: HoldoutTestResult) -> None:
     """Test for drift and end the check."""
     if not AnchorCheck.objects.filter(pk=check.pk, ended_at=None).update(ended_at=timezone.now()):
         return
-    before, now = (_check_values(proof, number) for number in (0, check.number))
+    before, now = (_check_values(passed_result, number) for number in (0, check.number))
     metrics = sorted({metric for metric, _ in now})
     for metric in metrics:
         shared = sorted(answer for metric_id, answer in now.keys() & before.keys() if metric_id == metric)
@@ -241,13 +245,16 @@ def _close_check(check: AnchorCheck, proof: HoldoutTestResult) -> None:
             moved=shift.moved,
         )
         if shift.moved:
-            audit.record(None, "anchors.moved", proof.test, number=check.number, change=round(shift.change, 6))
+            audit.record(None, "anchors.moved", passed_result.test, number=check.number, change=round(shift.change, 6))
 
 
-def _check_values(proof: HoldoutTestResult, number: int) -> dict[tuple[int, int], tuple[float, str]]:
+def _check_values(passed_result: HoldoutTestResult, number: int) -> dict[tuple[int, int], tuple[float, str]]:
     """Return value and group by metric and answer, as the proven version judged in a check."""
     rows = AnchorVerdict.objects.filter(
-        check_of__result=proof, check_of__number=number, rubric_version=proof.test.candidate, value__isnull=False
+        check_of__result=passed_result,
+        check_of__number=number,
+        rubric_version=passed_result.test.candidate,
+        value__isnull=False,
     )
     return {
         (metric, answer): (float(value or 0.0), group)
@@ -284,7 +291,7 @@ class CheckSummary:
 
 
 def summarize_checks(checks: QuerySet[AnchorCheck]) -> list[CheckSummary]:
-    """Summarize checks, ordered by proof and number. Three queries."""
+    """Summarize checks, ordered by hold-out test and number. Three queries."""
     rows = checks.select_related("result__test__judge_version", "result__test__candidate")
     counted = rows.annotate(anchors=Count("verdicts__answer", distinct=True), waits_for=check_anchors.problem())
     return [

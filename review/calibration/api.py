@@ -42,7 +42,7 @@ from evaluation.rest.endpoints import (
     serialize,
 )
 from evaluation.rest.requests import PagesOldestFirst
-from review.calibration.anchors import PROOFS, CheckSummary, request_check, summarize_checks
+from review.calibration.anchors import PASSED_RESULTS, CheckSummary, request_check, summarize_checks
 from review.calibration.holdout_rules import MAX_REPEATS, HoldoutForecast, forecast_holdout_test
 from review.calibration.holdout_tests import advance_holdout_test, request_holdout_test
 from review.calibration.openings import hold_out_openings, open_hold_outs
@@ -308,10 +308,10 @@ class CalibrationViewSet(RowsViewSet):
     @detail_action(_fetch_test_as_lead, AnchorCheckSerializer, status=202)
     def check(self, test: HoldoutTest) -> CheckSummary:
         """Have a worker judge the anchors of an accepted test again."""
-        proof = PROOFS.filter(test=test).first()
-        if proof is None:
-            raise DomainError("anchors_not_proved", rubric=str(test.candidate))
-        check = request_check(proof, by=request_user(self.request))
+        passed_result = PASSED_RESULTS.filter(test=test).first()
+        if passed_result is None:
+            raise DomainError("anchors_not_approved", rubric=str(test.candidate))
+        check = request_check(passed_result, by=request_user(self.request))
         return summarize_checks(AnchorCheck.objects.filter(pk=check.pk))[0]
 
     @detail_view(AnchorCheckSerializer, pages=PagesOldestFirst)

@@ -62,7 +62,7 @@ def record_approvals(result: HoldoutTestResult, hold_out: Mapping[str, Sequence[
 class ApprovalState(StrEnum):
     """State of an approval for a run."""
 
-    LICENSED = "licensed"
+    APPROVED = "approved"
     STALE = "stale"
     NONE = "none"
 
@@ -79,7 +79,7 @@ class ApprovalLapse:
 class RunApproval:
     """Approval of a run's judge on a metric.
 
-    Without a proof (state ``none``) only the names are filled. ``lapses`` lists all reasons of a stale approval.
+    Without a passed test (state ``none``) only the names are filled. ``lapses`` lists all reasons of a stale approval.
     ``look`` is the hold-out test, ``answers`` its number of hold-out answers, and ``seen`` those whose raters had seen
     a judge's value."""
 
@@ -89,13 +89,16 @@ class RunApproval:
     state: ApprovalState
     lapses: tuple[ApprovalLapse, ...] = ()
     look: str = ""
-    proved_at: datetime | None = None
+    approved_at: datetime | None = None
     answers: int = 0
     seen: int = 0
     model: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"state": str(self.state), "proved_at": self.proved_at and self.proved_at.isoformat()}
+        return asdict(self) | {
+            "state": str(self.state),
+            "approved_at": self.approved_at and self.approved_at.isoformat(),
+        }
 
 
 def run_approvals(run: Run) -> tuple[RunApproval, ...]:
@@ -107,18 +110,20 @@ def run_approvals(run: Run) -> tuple[RunApproval, ...]:
         result__test__judge_version__name__in=names,
         question_set=run.answer_set.question_set.name,
     ).select_related("metric", "result__test__candidate", "result__test__judge_version")
-    proofs: dict[tuple[str, str, str], list[PromptApproval]] = {}
+    passed_results: dict[tuple[str, str, str], list[PromptApproval]] = {}
     for row in rows.order_by("pk"):
         test = row.result.test
-        proofs.setdefault((test.judge_version.name, test.candidate.family, row.metric.name), []).append(row)
+        passed_results.setdefault((test.judge_version.name, test.candidate.family, row.metric.name), []).append(row)
     context = (
-        _RunContext.load(run, [row.result_id for matches in proofs.values() for row in matches]) if proofs else None
+        _RunContext.load(run, [row.result_id for matches in passed_results.values() for row in matches])
+        if passed_results
+        else None
     )
     approvals = []
     for run_judge in run_judges:
         family = run_judge.rubric_version.family
         for spec in family_for(run_judge.rubric_version.rubric).produced_metrics:
-            matches = proofs.get((run_judge.judge_version.name, family, spec.name), [])
+            matches = passed_results.get((run_judge.judge_version.name, family, spec.name), [])
             approvals.append(_run_approval(spec.name, run_judge, matches, context))
     return tuple(approvals)
 
@@ -127,7 +132,7 @@ def run_approvals(run: Run) -> tuple[RunApproval, ...]:
 class _RunContext:
     """Facts about a run that approvals depend on: creation time, served model by judge, and answers by category.
 
-    ``moved`` holds drift found before the run was created, by proof (key of the result) and metric."""
+    ``moved`` holds drift found before the run was created, by hold-out test (key of the result) and metric."""
 
     made_at: datetime
     served: Mapping[int, str]
@@ -135,28 +140,28 @@ class _RunContext:
     moved: Mapping[tuple[int, int], AnchorShift]
 
     @classmethod
-    def load(cls, run: Run, proofs: Sequence[int]) -> _RunContext:
+    def load(cls, run: Run, passed_results: Sequence[int]) -> _RunContext:
         served_models = Preflight.objects.filter(run=run, outcome="ok").values_list(
             "judge_version_id", "model_returned"
         )
         category_counts = run_answers(run).order_by().values_list("question__category").annotate(count=Count("pk"))
         shifts = AnchorShift.objects.filter(
-            check_of__result__in=proofs, moved=True, check_of__ended_at__lte=run.created_at
+            check_of__result__in=passed_results, moved=True, check_of__ended_at__lte=run.created_at
         ).select_related("check_of")
         moved = {(shift.check_of.result_id, shift.metric_id): shift for shift in shifts.order_by("-pk")}
         return cls(run.created_at, dict(served_models), dict(category_counts), moved)
 
 
 def _run_approval(
-    metric: str, run_judge: RunJudge, proofs: Sequence[PromptApproval], context: _RunContext | None
+    metric: str, run_judge: RunJudge, passed_results: Sequence[PromptApproval], context: _RunContext | None
 ) -> RunApproval:
     """Return the approval with the fewest lapses, preferring the newest."""
     judge, rubric = str(run_judge.judge_version), str(run_judge.rubric_version)
-    if context is None or not proofs:
+    if context is None or not passed_results:
         return RunApproval(metric, judge, rubric, ApprovalState.NONE)
-    lapses = {row.pk: tuple(_lapses(row, run_judge, context)) for row in proofs}
-    best = min(reversed(proofs), key=lambda row: len(lapses[row.pk]))
-    state = ApprovalState.STALE if lapses[best.pk] else ApprovalState.LICENSED
+    lapses = {row.pk: tuple(_lapses(row, run_judge, context)) for row in passed_results}
+    best = min(reversed(passed_results), key=lambda row: len(lapses[row.pk]))
+    state = ApprovalState.STALE if lapses[best.pk] else ApprovalState.APPROVED
     return RunApproval(
         metric,
         judge,
@@ -164,37 +169,37 @@ def _run_approval(
         state,
         lapses[best.pk],
         look=str(best.result.test),
-        proved_at=best.result.created_at,
+        approved_at=best.result.created_at,
         answers=best.answers,
         seen=best.seen,
         model=best.model,
     )
 
 
-def _lapses(proof: PromptApproval, run_judge: RunJudge, context: _RunContext) -> Iterator[ApprovalLapse]:
-    test = proof.result.test
+def _lapses(passed_result: PromptApproval, run_judge: RunJudge, context: _RunContext) -> Iterator[ApprovalLapse]:
+    test = passed_result.result.test
     if test.candidate.language != run_judge.rubric_version.language:
-        yield ApprovalLapse("licence_language", {"language": test.candidate.language})
+        yield ApprovalLapse("approval_language", {"language": test.candidate.language})
     elif test.candidate_id != run_judge.rubric_version_id:
-        yield ApprovalLapse("licence_rubric", {"rubric": str(test.candidate)})
+        yield ApprovalLapse("approval_rubric", {"rubric": str(test.candidate)})
     served = context.served.get(run_judge.judge_version_id, "")
     if _judge_settings(test.judge_version) != _judge_settings(run_judge.judge_version):
-        yield ApprovalLapse("licence_judge", {"judge": str(test.judge_version)})
-    elif served and proof.model and served != proof.model:
-        yield ApprovalLapse("licence_model", {"before": proof.model, "now": served})
-    days = (context.made_at - proof.result.created_at).days
+        yield ApprovalLapse("approval_judge", {"judge": str(test.judge_version)})
+    elif served and passed_result.model and served != passed_result.model:
+        yield ApprovalLapse("approval_model", {"before": passed_result.model, "now": served})
+    days = (context.made_at - passed_result.result.created_at).days
     if days > settings.CONCORD_APPROVAL_DAYS:
-        yield ApprovalLapse("licence_old", {"days": days, "limit": settings.CONCORD_APPROVAL_DAYS})
-    if (shift := context.moved.get((proof.result_id, proof.metric_id))) and shift.check_of.ended_at:
+        yield ApprovalLapse("approval_old", {"days": days, "limit": settings.CONCORD_APPROVAL_DAYS})
+    if (shift := context.moved.get((passed_result.result_id, passed_result.metric_id))) and shift.check_of.ended_at:
         day = shift.check_of.ended_at.date().isoformat()
-        yield ApprovalLapse("licence_drift", {"change": f"{shift.change:+.2f}", "day": day})
+        yield ApprovalLapse("approval_drift", {"change": f"{shift.change:+.2f}", "day": day})
     answers = sum(context.categories.values())
-    unseen = {name: count for name, count in context.categories.items() if name not in proof.categories}
+    unseen = {name: count for name, count in context.categories.items() if name not in passed_result.categories}
     if answers and sum(unseen.values()) > MAX_UNSEEN_SHARE * answers:
         share = round(100 * sum(unseen.values()) / answers)
-        yield ApprovalLapse("licence_categories", {"share": share, "names": ", ".join(sorted(unseen))})
+        yield ApprovalLapse("approval_categories", {"share": share, "names": ", ".join(sorted(unseen))})
 
 
 def _judge_settings(judge: JudgeVersion) -> tuple[Any, ...]:
-    """Return the settings that must be equal for a proof to cover another judge version."""
+    """Return the settings that must be equal for an approval to cover another judge version."""
     return judge.endpoint_id, judge.model, judge.params, judge.method

@@ -27,7 +27,7 @@ from evaluation.judging.draft_checks import rubric_texts
 from evaluation.judging.leak_check import repeats_material
 from evaluation.judging.rubric import is_criterion, shipped_rubric
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricEvent, RubricVersion, Score, User
-from evaluation.models.runs import UNPROVEN
+from evaluation.models.runs import UNAPPROVED
 from review.calibration.approvals import record_approvals
 from review.calibration.overview import next_step
 from review.calibration.versions import find_changes, is_retired
@@ -110,7 +110,7 @@ def prepare_holdout_test(
     this judge must not fall below. Without it, an active version can show that it is not worse than when it was proven.
 
     :raises DomainError: ``rubric_of_baseline``, ``jury_asks_nobody``, ``rubric_active``, ``rubric_other_language``;
-        ``beside_not_proved``, ``beside_not_better``; ``look_repeats``; ``gold_retired``; ``gold_old_version``;
+        ``reference_not_approved``, ``beside_not_better``; ``look_repeats``; ``gold_retired``; ``gold_old_version``;
         ``gold_other_metrics`` if no metric of the family is labelled; ``rubric_embeds``; ``gold_changed``;
         ``hold_out_too_small``; ``hold_out_seen`` if runs of the candidate have judged hold-out
         answers; ``prompt_quotes_hold_out`` if it repeats locked answers or questions; ``look_open`` while another test
@@ -133,7 +133,7 @@ def prepare_holdout_test(
             return open_test
         raise DomainError("look_open", look=str(open_test), rubric=str(open_test.candidate))
     _check_gold(gold_set, candidate, since)
-    if statuses.status_of(candidate) in UNPROVEN or reference_judge is not None:
+    if statuses.status_of(candidate) in UNAPPROVED or reference_judge is not None:
         _check_hold_out_unseen(gold_set, candidate, since, judge if reference_judge else None)
     newest = tests.order_by("-number").values_list("number", flat=True).first() or 0
     return HoldoutTest(
@@ -190,17 +190,17 @@ def _comparison_test(
     well."""
     if reference_judge is None and candidate.pk != active.pk:
         return None
-    proven_judge = reference_judge or judge
-    active_version = version_statuses(rubric_scope(proven_judge, candidate.family)).active
+    approved_judge = reference_judge or judge
+    active_version = version_statuses(rubric_scope(approved_judge, candidate.family)).active
     accepted_tests = HoldoutTest.objects.filter(
         project=gold_set.project_id, lineage=gold_set.name, candidate=active_version, result__outcome=Outcome.ACCEPTED
     )
-    test = accepted_tests.filter(judge_version__name=proven_judge.name).order_by("-number").first()
+    test = accepted_tests.filter(judge_version__name=approved_judge.name).order_by("-number").first()
     if reference_judge is None and (test is None or claim is not Claim.NOT_WORSE):
         raise DomainError("rubric_active", rubric=str(candidate), judge=judge.name)
     if test is None:
-        raise DomainError("beside_not_proved", judge=proven_judge.name, gold=str(gold_set))
-    if claim is not Claim.NOT_WORSE or (reference_judge is not None and proven_judge.name == judge.name):
+        raise DomainError("reference_not_approved", judge=approved_judge.name, gold=str(gold_set))
+    if claim is not Claim.NOT_WORSE or (reference_judge is not None and approved_judge.name == judge.name):
         raise DomainError("beside_not_better")
     return test
 

@@ -22,7 +22,7 @@ from evaluation.messages import numbers
 from evaluation.messages.explanations import explain_reason, explain_refusal
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion, Run
 from review.agreement.plots import STATISTICS, Plot, PlotTable, TrendLine
-from review.calibration.anchors import CheckSummary, is_proven, latest_proof, summarize_checks
+from review.calibration.anchors import CheckSummary, is_proven, latest_passed_result, summarize_checks
 from review.calibration.forms import WordingForm
 from review.calibration.holdout_rules import HoldoutForecast, forecast_holdout_test, prepare_holdout_test
 from review.calibration.holdout_tests import advance_holdout_test
@@ -130,8 +130,8 @@ class WorkbenchPage:
     pending_runs: Sequence[Run] = ()
     refusal: str = ""
     forecast: Sequence[HoldoutForecast] = ()
-    proof: HoldoutTestResult | None = None
-    proven_judges: Sequence[JudgeVersion] = ()
+    passed_result: HoldoutTestResult | None = None
+    approved_judges: Sequence[JudgeVersion] = ()
     checks: Sequence[CheckSummary] = ()
     disagreements: Sequence[Disagreement] = ()
     cases: Sequence[DisagreementCase] = field(default=())
@@ -190,7 +190,7 @@ class WorkbenchPage:
     @cached_property
     def steps(self) -> list[Step]:
         """The five steps, with what each waits for."""
-        accepted = self.proof is not None
+        accepted = self.passed_result is not None
         no_draft = "" if accepted or not self.is_active else gettext("Save a draft first.")
         not_judged = "" if self.has_verdicts else gettext("Not judged yet.")
         barred = gettext("You opened the full figures.") if self.opened else ""
@@ -213,7 +213,7 @@ class WorkbenchPage:
         test = self.latest_test
         if test and not hasattr(test, "result") and not getattr(test, "waits_for", ""):
             return gettext("Hold-out test running.")
-        return "" if self.proven_judges else self.steps[-1].missing
+        return "" if self.approved_judges else self.steps[-1].missing
 
     @property
     def latest_test(self) -> HoldoutTest | None:
@@ -321,7 +321,7 @@ def workbench_page(
     filters, page = _parse_filters(query), parse_int(query.get("page", ""), 4) or 0
     rows = disagreements(workbench, version, filters)
     is_active = version.pk == workbench.active.pk
-    proof = latest_proof(workbench.judge, version) if is_active else None
+    passed_result = latest_passed_result(workbench.judge, version) if is_active else None
     tests = HoldoutTest.objects.filter(
         lineage=workbench.gold_set.name, project=workbench.gold_set.project_id, candidate__family=workbench.family
     )
@@ -345,11 +345,11 @@ def workbench_page(
         pending_runs=pending_runs(workbench, version),
         refusal=_test_refusal(workbench, version, Claim.NOT_WORSE if is_active else Claim.BETTER, leads),
         forecast=() if is_active else forecast_holdout_test(workbench.gold_set, workbench.judge, version),
-        proof=proof,
-        proven_judges=[
+        passed_result=passed_result,
+        approved_judges=[
             judge for judge in judges if leads and judge.name != workbench.judge.name and is_proven(judge, workbench)
         ],
-        checks=summarize_checks(AnchorCheck.objects.filter(result=proof)) if proof else (),
+        checks=summarize_checks(AnchorCheck.objects.filter(result=passed_result)) if passed_result else (),
         disagreements=rows,
         cases=_load_cases(rows[page * PER_PAGE : (page + 1) * PER_PAGE], version, workbench.active),
     )

@@ -183,13 +183,13 @@ class SearchRunner:
 
     def _search_map(self) -> Run | None:
         versions = self._drafts(1)
-        proofs = {metric.name: self._map_proof(metric) for metric in self.workbench.metrics.values()}
-        figures = [{"kind": "map", "metric": name, **asdict(proof)} for name, proof in proofs.items() if proof]
+        tests = {metric.name: self._test_map(metric) for metric in self.workbench.metrics.values()}
+        figures = [{"kind": "map", "metric": name, **asdict(test)} for name, test in tests.items() if test]
         if not figures:
             return self._finish(Outcome.TOO_FEW)
-        helpful_metrics = [name for name, proof in proofs.items() if proof and proof.is_useful]
+        helpful_metrics = [name for name, test in tests.items() if test and test.is_useful]
         if not versions and not helpful_metrics:
-            is_nearer = any(proof and proof.reduces_error for proof in proofs.values())
+            is_nearer = any(test and test.reduces_error for test in tests.values())
             return self._finish(Outcome.COMPRESSES if is_nearer else Outcome.NOTHING_BETTER, figures)
         versions = versions or self._create_drafts(1, {"map": self._mapped_rubric(helpful_metrics)})
         return self._pending_run(1, versions, self.workbench.items) or self._finish(
@@ -207,7 +207,7 @@ class SearchRunner:
         values, labels, weights = np.array(columns, dtype=np.float64).reshape(-1, 3).T
         return scored_items, values, labels, weights
 
-    def _map_proof(self, metric: MetricDefinition) -> MapEvaluation | None:
+    def _test_map(self, metric: MetricDefinition) -> MapEvaluation | None:
         items, values, labels, weights = self._scored_labels(metric)
         return cross_validate_map(values, labels, weights, [item.group for item in items], self._levels(metric))
 

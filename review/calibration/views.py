@@ -26,7 +26,7 @@ from evaluation.criteria.rubrics import draft, opened_lineage, propose
 from evaluation.judging.rubric import parse_rubric
 from evaluation.messages.explanations import explain, explain_refusal, translate_parser_message
 from evaluation.models import JudgeVersion, RubricVersion, Run
-from review.calibration.anchors import latest_proof, request_check
+from review.calibration.anchors import latest_passed_result, request_check
 from review.calibration.forms import WordingForm
 from review.calibration.holdout_tests import request_holdout_test
 from review.calibration.openings import hold_out_openings, open_hold_outs
@@ -382,10 +382,10 @@ def calibration_search(request: HttpRequest, workbench: Workbench, version: Rubr
 @_workbench_action(Action.ACTIVATE)
 def calibration_check(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
     """Request an anchor check of the active version."""
-    proof = latest_proof(workbench.judge, version)
-    if proof is None:
-        raise DomainError("anchors_not_proved", rubric=str(version))
-    request_check(proof, by=signed_in_user(request))
+    passed_result = latest_passed_result(workbench.judge, version)
+    if passed_result is None:
+        raise DomainError("anchors_not_approved", rubric=str(version))
+    request_check(passed_result, by=signed_in_user(request))
     messages.success(request, gettext("Judging the anchors again. This page will show whether the judge has drifted."))
     return None
 

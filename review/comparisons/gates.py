@@ -110,7 +110,7 @@ def gate_between(current: Side, run_difference: RunDifference | None, request: G
         checks=tuple(checks),
         incomplete="" if complete else current.basis.run.reason or "not_finished",
         looks=request.looks,
-        unlicensed=unapproved_metrics(current.report) if request.require_licence else (),
+        unapproved=unapproved_metrics(current.report) if request.require_approval else (),
     )
 
 
@@ -123,7 +123,7 @@ def _with_margin(check: GateCheck, margin: float | None) -> GateCheck:
 
 def unapproved_metrics(report: Report) -> tuple[str, ...]:
     """Return the judged metrics without a valid approval; all of them for the offline baseline judge."""
-    approved = {approval.metric for approval in report.licences if approval.state is ApprovalState.LICENSED}
+    approved = {approval.metric for approval in report.approvals if approval.state is ApprovalState.APPROVED}
     return tuple(line.name for line in report.metrics if line.kind in JUDGED_KINDS and line.name not in approved)
 
 

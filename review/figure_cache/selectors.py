@@ -121,7 +121,7 @@ def _with_current_state(report: Report, run: Run) -> Report:
     complete = run.state == Run.State.COMPLETED
     header = dataclasses.replace(report.header, state=run.state, reason=run.reason, complete=complete)
     judged = any(judge.primary and not judge.baseline for judge in report.provenance.judges)
-    return dataclasses.replace(report, header=header, licences=run_approvals(run) if judged else ())
+    return dataclasses.replace(report, header=header, approvals=run_approvals(run) if judged else ())
 
 
 def headlines_of(runs: Sequence[Run]) -> dict[int, Headline]:
@@ -174,10 +174,10 @@ def current_gates(runs: Sequence[Run], gate_request: GateRequest) -> dict[int, G
         return {}
     kind = gated_kind(GATES, gate_request)
     gates = _read_current(kind, builder_of(kind), runs, GATES_ADAPTER).value
-    if not gate_request.require_licence:
+    if not gate_request.require_approval:
         return gates
     reports = {run.pk: current_figures(run).value.report for run in runs if run.pk in gates}
-    return {pk: dataclasses.replace(gate, unlicensed=unapproved_metrics(reports[pk])) for pk, gate in gates.items()}
+    return {pk: dataclasses.replace(gate, unapproved=unapproved_metrics(reports[pk])) for pk, gate in gates.items()}
 
 
 def report_file(run: Run, format_name: str, gate_request: GateRequest = NO_GATE) -> ExportFile:

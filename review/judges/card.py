@@ -17,7 +17,7 @@ from evaluation.judging.catalogue import families
 from evaluation.judging.draft_checks import rubric_yaml
 from evaluation.messages import numbers
 from evaluation.models import JudgeVersion, Preflight, Reply, RubricEvent, RubricVersion, Run, RunJudge
-from evaluation.models.runs import UNPROVEN
+from evaluation.models.runs import UNAPPROVED
 from evaluation.runs.progress import CACHED, UNSENT
 from review.agreement.run_agreement import Breakdown, cached_agreement, cached_agreements
 from review.calibration.anchors import CheckSummary, summarize_checks
@@ -52,12 +52,12 @@ class JudgeAgreement:
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovalProof:
+class ApprovalSummary:
     """An approval of the active version for a metric and question set: date, number of answers, and model."""
 
     metric: str
     questions: str
-    proved_on: str
+    approved_on: str
     answers: int
     seen: int
     model: str
@@ -75,7 +75,7 @@ class JudgePrompt:
     content_hash: str
     text: str
     thousand: float | None
-    proofs: list[ApprovalProof]
+    approvals: list[ApprovalSummary]
     looks: list[str]
     checks: list[CheckSummary]
     history: list[str]
@@ -104,8 +104,8 @@ class JudgeCardFile:
     @property
     def metrics(self) -> set[str]:
         shifts = (shift for prompt in self.prompts for check in prompt.checks for shift in check.shifts)
-        licences = (proof for prompt in self.prompts for proof in prompt.proofs)
-        return {row.metric for rows in (self.agreement, licences, shifts) for row in rows}
+        approvals = (approval for prompt in self.prompts for approval in prompt.approvals)
+        return {row.metric for rows in (self.agreement, approvals, shifts) for row in rows}
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -137,7 +137,7 @@ def _agreement(judge: JudgeVersion) -> tuple[str, list[JudgeAgreement]]:
     Such a run may predate a locked gold set and hold verdicts on its answers."""
     (record,) = judge_records([judge])
     run = record.measured_run
-    if run is None or run.judges.filter(judge_version=judge, standing__in=UNPROVEN).exists():
+    if run is None or run.judges.filter(judge_version=judge, standing__in=UNAPPROVED).exists():
         return "", []
     agreement = _agreement_rows(str(judge), cached_agreements([run]).get(run.pk, {}))
     return str(run) if agreement else "", agreement
@@ -220,7 +220,7 @@ def _prompts(judge: JudgeVersion, in_words: bool) -> Iterator[JudgePrompt]:
             content_hash=active.content_hash,
             text=rubric_yaml(active.rubric),
             thousand=_cost_of_thousand(judge, active),
-            proofs=_proofs(judge, active),
+            approvals=_approval_summaries(judge, active),
             looks=[_holdout_line(test, in_words) for test in tests if test.candidate.family == family],
             checks=summarize_checks(
                 AnchorCheck.objects.filter(
@@ -248,15 +248,15 @@ def _holdout_line(test: HoldoutTest, in_words: bool) -> str:
     return gettext("%(look)s: %(candidate)s against %(active)s: %(word)s") % names
 
 
-def _proofs(judge: JudgeVersion, active: RubricVersion) -> list[ApprovalProof]:
+def _approval_summaries(judge: JudgeVersion, active: RubricVersion) -> list[ApprovalSummary]:
     rows = PromptApproval.objects.filter(
         result__test__project=judge.project_id, result__test__judge_version=judge, result__test__candidate=active
     ).select_related("metric", "result")
     return [
-        ApprovalProof(
+        ApprovalSummary(
             metric=row.metric.name,
             questions=row.question_set,
-            proved_on=row.result.created_at.date().isoformat(),
+            approved_on=row.result.created_at.date().isoformat(),
             answers=row.answers,
             seen=row.seen,
             model=row.model,
@@ -327,12 +327,13 @@ def _lines(card: JudgeCardFile) -> Iterator[str]:
         cost = "unknown" if prompt.thousand is None else f"${prompt.thousand:.2f}"
         yield from ("", f"## {prompt.family}@{prompt.version}", "")
         yield f"- hash: `{prompt.content_hash[:12]}`, 1,000 answers cost {cost}"
-        for proof in prompt.proofs:
+        for approval in prompt.approvals:
             yield (
-                f"- licence: {proof.metric} for {proof.questions}, proved {proof.proved_on} on {proof.answers} "
-                f"answers ({proof.seen} seen), answered by {proof.model or 'unknown'}"
+                f"- approval: {approval.metric} for {approval.questions}, "
+                f"on {approval.approved_on} with {approval.answers} answers ({approval.seen} seen), "
+                f"answered by {approval.model or 'unknown'}"
             )
-        yield from (f"- look {line}" for line in prompt.looks)
+        yield from (f"- hold-out test {line}" for line in prompt.looks)
         yield from (f"- {_check_line(check)}" for check in prompt.checks)
         yield from (f"- {line}" for line in prompt.history)
         yield from ("", "````yaml", prompt.text.rstrip().replace("````", "'''"), "````")

@@ -24,12 +24,12 @@ from review.management.options import print_gate, warn_undecided_gate
 from review.management.profile_tables import profile_sheets
 from review.management.sheets import DASH, Sheet, number, write
 from review.queues.planning import ReviewPlan, guess_note, next_review, plan_json, plan_sentence
+from review.reports.approval_words import approval_reason, approval_state
 from review.reports.as_json import summary_json
 from review.reports.entries import Entry, Output
 from review.reports.figure import Figure, why_withheld
 from review.reports.gate import Gate
 from review.reports.inputs import ReportInputs, load_inputs
-from review.reports.licence_words import licence_reason, licence_state
 from review.reports.lines import MetricLine
 from review.reports.report import Report, build_report
 from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, overall_figures, section_facts
@@ -61,9 +61,9 @@ def results_sheets(report: Report) -> Iterator[Sheet]:
     )
     yield Sheet(_("Metrics"), (_("metric"), *titles), rows)
     yield _category_sheet(report)
-    if report.licences:
+    if report.approvals:
         approval_rows = (
-            (entry.metric, entry.rubric, licence_state(entry), licence_reason(entry)) for entry in report.licences
+            (entry.metric, entry.rubric, approval_state(entry), approval_reason(entry)) for entry in report.approvals
         )
         yield Sheet(_("Approvals"), (_("metric"), _("rubric"), _("approval"), _("reason")), approval_rows)
     if not _is_retrieval_only(report):

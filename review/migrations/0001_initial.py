@@ -99,7 +99,7 @@ class Migration(migrations.Migration):
                 options={
                     'verbose_name': 'hold-out test',
                     'verbose_name_plural': 'hold-out tests',
-                    'constraints': [models.UniqueConstraint(fields=('project', 'lineage', 'number'), name='one_look_per_number'), models.CheckConstraint(condition=models.Q(('against', None), ('claim', 'not_worse'), _connector='OR'), name='proved_anew_not_worse')],
+                    'constraints': [models.UniqueConstraint(fields=('project', 'lineage', 'number'), name='one_look_per_number'), models.CheckConstraint(condition=models.Q(('against', None), ('claim', 'not_worse'), _connector='OR'), name='renewed_not_worse')],
                     'indexes': [],
                 },
             ),
@@ -122,7 +122,7 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('result', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='licences', to='review.holdouttestresult')),
+                    ('result', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='approvals', to='review.holdouttestresult')),
                     ('metric', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.metricdefinition')),
                     ('question_set', models.CharField(max_length=200)),
                     ('answers', models.PositiveIntegerField()),
@@ -132,7 +132,7 @@ class Migration(migrations.Migration):
                     ('model', models.CharField(blank=True, default='', max_length=400)),
                 ],
                 options={
-                    'constraints': [models.UniqueConstraint(fields=('result', 'metric', 'question_set'), name='one_licence_per_metric_and_set')],
+                    'constraints': [models.UniqueConstraint(fields=('result', 'metric', 'question_set'), name='one_approval_per_metric_and_set')],
                     'indexes': [],
                 },
             ),

@@ -105,7 +105,7 @@ class HoldoutTest(AppendOnly, Authored):
         verbose_name_plural = _("hold-out tests")
         constraints = [
             models.UniqueConstraint(fields=["project", "lineage", "number"], name="one_look_per_number"),
-            models.CheckConstraint(condition=Q(against=None) | Q(claim="not_worse"), name="proved_anew_not_worse"),
+            models.CheckConstraint(condition=Q(against=None) | Q(claim="not_worse"), name="renewed_not_worse"),
         ]
 
     def __str__(self) -> str:
@@ -146,7 +146,7 @@ class PromptApproval(AppendOnly):
     and the model that answered. Rows never change: ``review/calibration/approvals.py`` decides whether an approval
     holds for a run."""
 
-    result = models.ForeignKey(HoldoutTestResult, on_delete=PROTECT, related_name="licences")
+    result = models.ForeignKey(HoldoutTestResult, on_delete=PROTECT, related_name="approvals")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")
     question_set = models.CharField(max_length=200)
     answers = models.PositiveIntegerField()
@@ -157,7 +157,7 @@ class PromptApproval(AppendOnly):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["result", "metric", "question_set"], name="one_licence_per_metric_and_set")
+            models.UniqueConstraint(fields=["result", "metric", "question_set"], name="one_approval_per_metric_and_set")
         ]
 
     def __str__(self) -> str:

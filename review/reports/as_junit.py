@@ -82,11 +82,11 @@ def gate_cases(report: Report, gate: Gate | None) -> list[JUnitCase]:
         complete = JUnitCase("run complete", "error", reason.partition(":")[0], explain_reason(reason))
     if gate is None:
         return [complete]
-    unlicensed = [
-        JUnitCase(_("approval for %(metric)s") % {"metric": name}, "failure", "unlicensed", _("No valid approval."))
-        for name in gate.unlicensed
+    unapproved = [
+        JUnitCase(_("approval for %(metric)s") % {"metric": name}, "failure", "unapproved", _("No valid approval."))
+        for name in gate.unapproved
     ]
-    return [complete, *(_check_case(check, allow_undecided=gate.allow_undecided) for check in gate.checks), *unlicensed]
+    return [complete, *(_check_case(check, allow_undecided=gate.allow_undecided) for check in gate.checks), *unapproved]
 
 
 def _check_case(check: GateCheck, *, allow_undecided: bool) -> JUnitCase:

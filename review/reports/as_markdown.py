@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 
 from evaluation.messages.explanations import explain_judge_warning
 from review.charts.forest import Shape
+from review.reports.approval_words import approval_reason, approval_state
 from review.reports.entries import DASH, Entry, Output, Row
 from review.reports.figure import Figure, why_withheld
 from review.reports.gate import Gate, gate_line, gate_reasons
-from review.reports.licence_words import licence_reason, licence_state
 from review.reports.report import Report
 from review.reports.sections import (
     ANSWERS,
@@ -60,14 +60,14 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
     for judge_warning in report.doubts:
         yield ""
         yield "> ⚠️ " + escape_markdown(explain_judge_warning(judge_warning.code, judge_warning.params))
-    for licence in report.licences:
+    for approval in report.approvals:
         yield ""
-        licence_text = _("Approval of %(judge)s for %(metric)s: %(state)s.") % {
-            "judge": licence.judge,
-            "metric": licence.metric,
-            "state": licence_state(licence),
+        approval_text = _("Approval of %(judge)s for %(metric)s: %(state)s.") % {
+            "judge": approval.judge,
+            "metric": approval.metric,
+            "state": approval_state(approval),
         }
-        yield "> " + escape_markdown(f"{licence_text} {licence_reason(licence)}")
+        yield "> " + escape_markdown(f"{approval_text} {approval_reason(approval)}")
     if report.removed:
         names = ", ".join(answer.question_id for answer in report.removed)
         yield ""

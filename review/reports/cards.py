@@ -51,10 +51,12 @@ class ReportCards:
         return lines if len(lines) > 1 and any(line.judge_only.value is not None for line in lines) else ()
 
     @property
-    def licences(self) -> tuple[tuple[Bilingual, RunApproval], ...]:
+    def approvals(self) -> tuple[tuple[Bilingual, RunApproval], ...]:
         titles = {line.name: line.title for line in self.report.metrics}
-        fallback_titles = ((licence, Bilingual(licence.metric, licence.metric)) for licence in self.report.licences)
-        return tuple((titles.get(licence.metric, name), licence) for licence, name in fallback_titles)
+        fallback_titles = (
+            (approval, Bilingual(approval.metric, approval.metric)) for approval in self.report.approvals
+        )
+        return tuple((titles.get(approval.metric, name), approval) for approval, name in fallback_titles)
 
     @property
     def retrieval(self) -> tuple[tuple[Bilingual, RetrievalFigure], ...]:

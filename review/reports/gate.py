@@ -73,7 +73,7 @@ class GateRequest(Spec):
             metavar="N",
         ),
     )
-    require_licence: bool = setting(False, flag=Flag("fail unless the judge's prompts are approved"))
+    require_approval: bool = setting(False, flag=Flag("fail unless the judge's prompts are approved"))
     allow_undecided: bool = setting(False, flag=Flag("exit 0 with a warning if the gate is undecided"))
 
     @property
@@ -82,7 +82,7 @@ class GateRequest(Spec):
 
     @property
     def is_set(self) -> bool:
-        return self.fail_under is not None or self.max_drop is not None or self.require_licence
+        return self.fail_under is not None or self.max_drop is not None or self.require_approval
 
     def runs(self, run: Run) -> list[Run]:
         """Runs behind the gate, with the baseline first if there is one."""
@@ -135,7 +135,7 @@ class Gate:
     """Gate result of a run.
 
     ``incomplete`` is the reason why an incomplete run fails regardless of its figures. This gate is one of ``looks``
-    that share the error. ``unlicensed`` metrics fail the gate if approval is required. An undecided gate passes only
+    that share the error. ``unapproved`` metrics fail the gate if approval is required. An undecided gate passes only
     with ``allow_undecided``."""
 
     on: GateScore
@@ -144,12 +144,12 @@ class Gate:
     checks: tuple[GateCheck, ...]
     incomplete: str = ""
     looks: int = 1
-    unlicensed: tuple[str, ...] = ()
+    unapproved: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> GateVerdict:
         verdicts = {check.verdict for check in self.checks}
-        if self.incomplete or self.unlicensed or GateVerdict.FAILED in verdicts:
+        if self.incomplete or self.unapproved or GateVerdict.FAILED in verdicts:
             return GateVerdict.FAILED
         return GateVerdict.UNDECIDED if GateVerdict.UNDECIDED in verdicts else GateVerdict.PASSED
 
@@ -171,7 +171,7 @@ class Gate:
             "looks": self.looks,
             "checks": [check.to_dict() for check in self.checks],
             **({"incomplete": self.incomplete} if self.incomplete else {}),
-            **({"unlicensed": list(self.unlicensed)} if self.unlicensed else {}),
+            **({"unapproved": list(self.unapproved)} if self.unapproved else {}),
         }
 
 
@@ -196,8 +196,8 @@ def gate_line(gate: Gate, run: int | None = None) -> str:
 def gate_reasons(gate: Gate) -> list[str]:
     """One sentence per check, and one for an incomplete run."""
     reasons = [check_reason(check) for check in gate.checks]
-    if gate.unlicensed:
-        reasons.append(_("No valid approval: %(metrics)s.") % {"metrics": ", ".join(gate.unlicensed)})
+    if gate.unapproved:
+        reasons.append(_("No valid approval: %(metrics)s.") % {"metrics": ", ".join(gate.unapproved)})
     if gate.incomplete:
         reasons.insert(0, _("The run is not complete: %(reason)s") % {"reason": explain_reason(gate.incomplete)})
     return reasons

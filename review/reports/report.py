@@ -79,7 +79,7 @@ class Report:
     without details: rates, judge means, ``overall_score`` (judge-only; ``None`` unless it is a complete score) and
     ``by_category``. ``by_profile`` is the profile's own section. ``agreement`` has the form of the ``agreement``
     command. Report files add its intervals. ``gate`` is ``None`` without a gate. ``next_review`` is the next worthwhile
-    review, ``None`` if there is none or none was planned. ``doubts`` list reasons to distrust the judge. ``licences``
+    review, ``None`` if there is none or none was planned. ``doubts`` list reasons to distrust the judge. ``approvals``
     list the approvals of its prompts; empty for the offline baseline. ``retrieval`` corrects retrieval figures if the
     question set lacks labels that a repair added. ``worst`` are the lowest-scored answers, ``disagreements`` the
     largest differences of judge and experts. ``removed`` answers count in no figure, because a lead upheld a flag of
@@ -97,7 +97,7 @@ class Report:
     next_review: Mapping[str, Any] | None
     provenance: Provenance
     doubts: tuple[Doubt, ...]
-    licences: tuple[RunApproval, ...]
+    approvals: tuple[RunApproval, ...]
     evaluation: Mapping[str, Any]
     by_profile: ProfileSection
     retrieval: CorrectedRetrieval | None
@@ -131,7 +131,9 @@ def build_report(basis: ReportInputs) -> Report:
         next_review=None,
         provenance=provenance,
         doubts=doubts_of(run, provenance),
-        licences=run_approvals(run) if any(judge.primary and not judge.baseline for judge in provenance.judges) else (),
+        approvals=run_approvals(run)
+        if any(judge.primary and not judge.baseline for judge in provenance.judges)
+        else (),
         evaluation=_evaluation(basis.profile, overall, metrics, categories, latency.mean if latency else None),
         by_profile=profile_section(basis, overall),
         retrieval=corrected_retrieval(run),

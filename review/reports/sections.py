@@ -333,9 +333,9 @@ REPORT: Section[Report, Report] = Section(
         Entry("verdict", lambda r: verdict_of(r).to_dict(), "what the run says first, in sentences", JSON),
         Entry("doubts", lambda r: r.doubts, "what makes the judge less to be trusted", JSON),
         Entry(
-            "licences",
-            lambda r: [licence.to_dict() for licence in r.licences],
-            "whether a proof licenses prompts",
+            "approvals",
+            lambda r: [approval.to_dict() for approval in r.approvals],
+            "whether a hold-out test approves the prompts",
             JSON,
         ),
         Entry("retrieval", lambda r: r.retrieval, "corrected for passages that nobody rated", JSON, if_any=True),

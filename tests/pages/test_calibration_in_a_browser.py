@@ -1,4 +1,4 @@
-"""From a disagreement to a version that proved itself, a licensed run and a comparison, in a browser."""
+"""From a disagreement to a version that proved itself, a approved run and a comparison, in a browser."""
 
 from __future__ import annotations
 
@@ -207,10 +207,10 @@ def test_lead_tests_and_activates_a_better_prompt(
         check_page("7-watched")
         run_after = run_judge(rated_run, judge)
         assert [approval.state for approval in run_approvals(run_after) if approval.metric == "correctness"] == [
-            "licensed"
+            "approved"
         ]
         window.open(reverse("run", args=[run_after.pk]))
-        check_page("8-licensed")
+        check_page("8-approved")
         window.open(f"{reverse('run-compare')}?runs={run_before.pk},{run_after.pk}")
         check_page("9-compared")
         window.open(reverse("judge", args=[judge.pk]))

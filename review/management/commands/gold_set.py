@@ -16,7 +16,7 @@ from evaluation.management.site_command import SiteCommand
 from evaluation.models import HoldOutOpening, Project, User
 from evaluation.runs.selectors import get_project
 from evaluation.specs.flags import whole_number
-from review.calibration.anchors import PROOFS, ShiftSummary, active_proofs, run_check, summarize_checks
+from review.calibration.anchors import PASSED_RESULTS, ShiftSummary, active_passed_results, run_check, summarize_checks
 from review.calibration.openings import hold_out_openings, open_hold_outs
 from review.calibration.overview import GoldOverview, find_gold_set, overview, readable_labels
 from review.calibration.retirement import HoldoutResult, holdout_results, retire
@@ -135,10 +135,12 @@ class Command(SiteCommand):
             self.stdout.write(f"{opening.lineage} is open to {name}, who may not draft or propose {families}")
 
     def _check(self, gold_set: GoldSet, form: str) -> None:
-        proofs = active_proofs(PROOFS.filter(test__project=gold_set.project_id, test__lineage=gold_set.name))
-        if not proofs:
+        passed_results = active_passed_results(
+            PASSED_RESULTS.filter(test__project=gold_set.project_id, test__lineage=gold_set.name)
+        )
+        if not passed_results:
             raise CommandError(f"No version accepted on {gold_set.name} is active.")
-        check_ids = [run_check(proof, by=None).pk for proof in proofs]
+        check_ids = [run_check(passed_result, by=None).pk for passed_result in passed_results]
         summaries = summarize_checks(AnchorCheck.objects.filter(pk__in=check_ids))
         if form == "json":
             print_json(self, [asdict(summary) for summary in summaries])

@@ -25,8 +25,8 @@ from evaluation.runs.creation import prepare_run
 from evaluation.worker import jobs
 from review.calibration import anchors
 from review.calibration.anchors import (
-    PROOFS,
-    active_proofs,
+    PASSED_RESULTS,
+    active_passed_results,
     begin_check,
     begin_due_checks,
     check_anchors,
@@ -74,8 +74,8 @@ def prepared_place(module_db: None) -> CalibrationSetup:
 
 
 @pytest.fixture
-def proof(place: CalibrationSetup) -> HoldoutTestResult:
-    return PROOFS.get()
+def passed_result(place: CalibrationSetup) -> HoldoutTestResult:
+    return PASSED_RESULTS.get()
 
 
 def enqueue_due_checks() -> None:
@@ -94,38 +94,40 @@ def activate_shipped_version(place: CalibrationSetup) -> None:
 
 
 def test_reference_holds_both_versions_verdicts_of_the_holdout_test(
-    place: CalibrationSetup, proof: HoldoutTestResult
+    place: CalibrationSetup, passed_result: HoldoutTestResult
 ) -> None:
-    check = proof.checks.get()
+    check = passed_result.checks.get()
     holdout_answers = set(GoldItem.objects.filter(split="hold_out").values_list("answer", flat=True))
     judged_answers = set(check.verdicts.values_list("answer", flat=True))
     assert judged_answers < holdout_answers
     assert len(judged_answers) == 100  # of 120
     assert (check.number, check.step, check.model, check.shifts.count()) == (0, 0, "model-1", 0)
     versions = check.verdicts.values_list("rubric_version__version", flat=True).distinct()
-    assert set(versions) == {proof.test.candidate.version, 1}
+    assert set(versions) == {passed_result.test.candidate.version, 1}
     assert set(check.verdicts.values_list("metric__name", flat=True)) == {"correctness"}  # what is labelled
     assert place.script.calls == []
-    assert store_reference(proof) == check
+    assert store_reference(passed_result) == check
 
 
-def test_checks_judge_the_same_anchors_each_time(place: CalibrationSetup, proof: HoldoutTestResult) -> None:
-    checks = [proof.checks.get(), run_check(proof, by=None), run_check(proof, by=None)]
+def test_checks_judge_the_same_anchors_each_time(place: CalibrationSetup, passed_result: HoldoutTestResult) -> None:
+    checks = [passed_result.checks.get(), run_check(passed_result, by=None), run_check(passed_result, by=None)]
     chosen = [set(check.verdicts.values_list("answer", flat=True)) for check in checks]
     assert chosen[0] == chosen[1] == chosen[2]
     assert len(place.script.calls) == 100 * 2
 
 
-def test_stable_judge_has_not_moved(place: CalibrationSetup, proof: HoldoutTestResult) -> None:
-    check = run_check(proof, by=None)
+def test_stable_judge_has_not_moved(place: CalibrationSetup, passed_result: HoldoutTestResult) -> None:
+    check = run_check(passed_result, by=None)
     shift = check.shifts.get()
     assert (check.number, check.step, shift.answers, shift.change, shift.moved) == (1, 1, 100, 0.0, False)
 
 
-def test_judge_drift_makes_approvals_of_later_runs_stale(place: CalibrationSetup, proof: HoldoutTestResult) -> None:
+def test_judge_drift_makes_approvals_of_later_runs_stale(
+    place: CalibrationSetup, passed_result: HoldoutTestResult
+) -> None:
     run_before = prepare_run(place.run.answer_set, profile_row(place.run.project, "graphrag"), judge=place.judge)
     drifting_judge(place).reduction = 1
-    shift = run_check(proof, by=None).shifts.get()
+    shift = run_check(passed_result, by=None).shifts.get()
     assert shift.moved
     assert -1.0 < shift.change < -0.7  # who gave 1 gives 1
     assert shift.low is not None
@@ -138,7 +140,7 @@ def test_judge_drift_makes_approvals_of_later_runs_stale(place: CalibrationSetup
     }
     assert approvals[run_before.pk].lapses == ()
     (lapse,) = approvals[run_after.pk].lapses
-    assert lapse.code == "licence_drift"
+    assert lapse.code == "approval_drift"
     assert lapse.params["change"] == f"{shift.change:+.2f}"
 
 
@@ -167,27 +169,27 @@ def test_shift_is_tested_two_sided_at_the_level_of_its_step() -> None:
 
 @pytest.mark.slow
 def test_steps_count_a_years_checks_of_all_proofs_of_the_judge(
-    place: CalibrationSetup, proof: HoldoutTestResult
+    place: CalibrationSetup, passed_result: HoldoutTestResult
 ) -> None:
-    assert [run_check(proof, by=None).step for _ in range(3)] == [1, 2, 3]
+    assert [run_check(passed_result, by=None).step for _ in range(3)] == [1, 2, 3]
     place.test_version(place.create_draft("SKILLED too SKILLED"), claim="not_worse")
-    newest_proof = PROOFS.order_by("-pk")[0]
-    assert newest_proof.pk != proof.pk
-    assert [run_check(newest_proof, by=None).step for _ in range(2)] == [4, 5]
+    newest_passed_result = PASSED_RESULTS.order_by("-pk")[0]
+    assert newest_passed_result.pk != passed_result.pk
+    assert [run_check(newest_passed_result, by=None).step for _ in range(2)] == [4, 5]
     AnchorCheck.objects.update(created_at=timezone.now() - timedelta(days=366))
-    assert run_check(newest_proof, by=None).step == 1
+    assert run_check(newest_passed_result, by=None).step == 1
 
 
-def test_only_active_and_recent_proofs_are_watched(place: CalibrationSetup, proof: HoldoutTestResult) -> None:
-    assert active_proofs() == [proof]
+def test_only_active_and_recent_proofs_are_watched(place: CalibrationSetup, passed_result: HoldoutTestResult) -> None:
+    assert active_passed_results() == [passed_result]
     activate_shipped_version(place)
-    assert active_proofs() == []
+    assert active_passed_results() == []
     with pytest.raises(DomainError, match="anchors_not_in_force"):
-        begin_check(proof, by=None)
+        begin_check(passed_result, by=None)
 
 
 def test_workers_begin_checks_when_due(
-    place: CalibrationSetup, proof: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch, settings: Any
+    place: CalibrationSetup, passed_result: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     enqueued = record_wakeups(monkeypatch)
     settings.CONCORD_DRIFT_CHECK_DAYS = 0
@@ -209,14 +211,14 @@ def test_workers_begin_checks_when_due(
     AnchorCheck.objects.update(created_at=ago)
     enqueue_due_checks()
     assert AnchorCheck.objects.count() == 3
-    settings.CONCORD_APPROVAL_DAYS = -1  # a proof that holds for nobody is not watched
+    settings.CONCORD_APPROVAL_DAYS = -1  # an approval that holds for nobody is not monitored
     AnchorCheck.objects.update(created_at=ago, ended_at=ago)
     enqueue_due_checks()
     assert AnchorCheck.objects.count() == 3
 
 
 def test_interrupted_check_resumes_without_repeating_calls(
-    place: CalibrationSetup, proof: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch
+    place: CalibrationSetup, passed_result: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = drifting_judge(place)
     original_call = judge.call
@@ -225,37 +227,37 @@ def test_interrupted_check_resumes_without_repeating_calls(
         return JudgeReply(Outcome.BLOCKED) if len(judge.calls) >= 50 else await original_call(request)
 
     monkeypatch.setattr(judge, "call", call)
-    check = begin_check(proof, by=None)
+    check = begin_check(passed_result, by=None)
     work_on_job(check_anchors, check.pk)
     check.refresh_from_db()
     assert (Job.objects.get(kind="anchor_check").problem, check.ended_at) == (str(Outcome.BLOCKED), None)
     stored_count = AnchorVerdict.objects.filter(check_of=check).count()
     monkeypatch.setattr(judge, "call", original_call)
     judge.calls.clear()
-    assert run_check(proof, by=None).ended_at is not None
+    assert run_check(passed_result, by=None).ended_at is not None
     assert (len(judge.calls), AnchorCheck.objects.count()) == (100 - stored_count, 2)
 
 
 def test_too_few_verdicts_give_no_shift(
-    place: CalibrationSetup, proof: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch
+    place: CalibrationSetup, passed_result: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin_check(proof, by=None)
+    begin_check(passed_result, by=None)
     monkeypatch.setattr(anchors, "MIN_ANCHORS", 101)
-    assert run_check(proof, by=None).shifts.count() == 0
+    assert run_check(passed_result, by=None).shifts.count() == 0
 
 
 def test_too_few_anchors_are_refused(
-    place: CalibrationSetup, proof: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch
+    place: CalibrationSetup, passed_result: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(anchors, "MIN_ANCHORS", 101)
     with pytest.raises(DomainError, match="anchors_too_few"):
-        begin_check(proof, by=None)
+        begin_check(passed_result, by=None)
     AnchorCheck.objects.update(created_at=timezone.now() - timedelta(days=31))
     enqueue_due_checks()
     assert AnchorCheck.objects.count() == 1
 
 
-def test_command_reports_drift(place: CalibrationSetup, proof: HoldoutTestResult) -> None:
+def test_command_reports_drift(place: CalibrationSetup, passed_result: HoldoutTestResult) -> None:
     def run_command(*options: str) -> str:
         out = StringIO()
         call_command("gold_set", "check", "gold", *options, stdout=out)
@@ -272,13 +274,13 @@ def test_command_reports_drift(place: CalibrationSetup, proof: HoldoutTestResult
 
 
 def test_page_rest_and_card_show_checks(
-    place: CalibrationSetup, proof: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch
+    place: CalibrationSetup, passed_result: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "enqueue_task", lambda _, pk, **_more: jobs.work_on(pk))
     lead = Client()
     lead.force_login(make_user(Role.LEAD, place.run.project))
     url = reverse("calibration", args=[place.gold.pk])
-    params = {"judge": place.judge.pk, "family": "answer_quality", "rubric": proof.test.candidate_id}
+    params = {"judge": place.judge.pk, "family": "answer_quality", "rubric": passed_result.test.candidate_id}
     assert "Not known yet" in lead.get(url, params).content.decode()
     check_url = reverse("calibration-check", args=[place.gold.pk])
     assert "reference" in lead.get(url, params).content.decode()
@@ -286,9 +288,9 @@ def test_page_rest_and_card_show_checks(
     assert "No significant change" in lead.get(url, params).content.decode()
     drifting_judge(place).reduction = 1
     caller = Caller(Role.LEAD, place.run.project)
-    response = caller.post(f"calibrations/{proof.test_id}/check/", {})
+    response = caller.post(f"calibrations/{passed_result.test_id}/check/", {})
     assert response.status_code == 202, response.content
-    checks = caller.get(f"calibrations/{proof.test_id}/checks/").json()["results"]
+    checks = caller.get(f"calibrations/{passed_result.test_id}/checks/").json()["results"]
     assert [row["number"] for row in checks] == [0, 1, 2]
     assert checks[2]["shifts"][0]["moved"] is True
     assert "Yes. It now scores the same answers differently" in lead.get(url, params).content.decode()
@@ -298,8 +300,8 @@ def test_page_rest_and_card_show_checks(
     assert "(moved)" in out.getvalue()
 
 
-def test_drift_before_the_first_check_is_detected(place: CalibrationSetup, proof: HoldoutTestResult) -> None:
+def test_drift_before_the_first_check_is_detected(place: CalibrationSetup, passed_result: HoldoutTestResult) -> None:
     """The judge moves right after acceptance, before the first check."""
     drifting_judge(place).reduction = 1
-    shift = run_check(proof, by=None).shifts.get()
+    shift = run_check(passed_result, by=None).shifts.get()
     assert (shift.check_of.number, shift.moved) == (1, True)

@@ -49,22 +49,22 @@ def approval_of(run: Run, name: str = "correctness") -> RunApproval:
 
 def lapse_codes(run: Run) -> list[str]:
     approval = approval_of(run)
-    assert approval.state is (ApprovalState.STALE if approval.lapses else ApprovalState.LICENSED)
+    assert approval.state is (ApprovalState.STALE if approval.lapses else ApprovalState.APPROVED)
     return [lapse.code for lapse in approval.lapses]
 
 
-def test_run_with_accepted_version_is_licensed_with_its_proof(place: CalibrationSetup) -> None:
+def test_run_with_accepted_version_is_approved_by_its_test(place: CalibrationSetup) -> None:
     run = create_run(place)
     approval = approval_of(run)
     assert (approval.state, approval.lapses, approval.look, approval.answers, approval.model) == (
-        "licensed",
+        "approved",
         (),
         "gold #1",
         120,
         "model-1",
     )
     assert approval_of(run, "completeness").state == "none"  # nobody labelled it
-    assert json.loads(json.dumps(approval.to_dict()))["state"] == "licensed"
+    assert json.loads(json.dumps(approval.to_dict()))["state"] == "approved"
 
 
 def test_no_approval_without_proof_or_for_another_question_set(place: CalibrationSetup) -> None:
@@ -77,10 +77,10 @@ def test_no_approval_without_proof_or_for_another_question_set(place: Calibratio
 
 def test_approval_expires_after_the_configured_days(place: CalibrationSetup, settings: Any) -> None:
     run = create_run(place)
-    proved_at = approval_of(run).proved_at
-    assert proved_at is not None
-    for days, expected_codes in ((180, []), (181, ["licence_old"])):
-        run.created_at = proved_at + timedelta(days=days, minutes=1)
+    approved_at = approval_of(run).approved_at
+    assert approved_at is not None
+    for days, expected_codes in ((180, []), (181, ["approval_old"])):
+        run.created_at = approved_at + timedelta(days=days, minutes=1)
         assert lapse_codes(run) == expected_codes
     settings.CONCORD_APPROVAL_DAYS = 181
     assert lapse_codes(run) == []
@@ -92,7 +92,7 @@ def test_approval_lapses_for_another_version_and_holds_again_after_reverting(pla
         place.create_draft("LIKE IT"),
     )
     activate(later_version, place.judge, by=None, reason="a lead wants it")
-    assert lapse_codes(create_run(place)) == ["licence_rubric"]
+    assert lapse_codes(create_run(place)) == ["approval_rubric"]
     activate(proved_version, place.judge, by=None, reason="back")
     assert lapse_codes(create_run(place)) == []
 
@@ -101,20 +101,20 @@ def test_approval_lapses_for_another_model_or_judge_version(place: CalibrationSe
     run = create_run(place)
     pinned = {"outcome": "ok", "rung": "json_schema", "judge_hash": "x" * 64}
     Preflight.objects.create(run=run, judge_version=place.judge, model_returned="model-2", **pinned)
-    assert lapse_codes(run) == ["licence_model"]
+    assert lapse_codes(run) == ["approval_model"]
     same_model_run = create_run(place)
     Preflight.objects.create(run=same_model_run, judge_version=place.judge, model_returned="model-1", **pinned)
     assert lapse_codes(same_model_run) == []
     fields = {"project": place.run.project, "name": "judge", "endpoint": place.judge.endpoint, "content_hash": "y" * 64}
     new_judge = JudgeVersion.objects.create(version=2, model="m-new", language="en", **fields)
-    assert lapse_codes(create_run(place, judge=new_judge)) == ["licence_judge"]
+    assert lapse_codes(create_run(place, judge=new_judge)) == ["approval_judge"]
 
 
 def test_approval_lapses_for_another_language(place: CalibrationSetup) -> None:
     fields = {"project": place.run.project, "name": "judge", "endpoint": place.judge.endpoint, "content_hash": "z" * 64}
     model, params = place.judge.model, place.judge.params
     korean = JudgeVersion.objects.create(version=2, model=model, params=params, language="ko", **fields)
-    assert lapse_codes(create_run(place, judge=korean)) == ["licence_language"]
+    assert lapse_codes(create_run(place, judge=korean)) == ["approval_language"]
 
 
 def test_approval_lapses_above_a_tenth_of_unlabelled_categories(place: CalibrationSetup) -> None:
@@ -125,7 +125,7 @@ def test_approval_lapses_above_a_tenth_of_unlabelled_categories(place: Calibrati
         Question.objects.filter(pk__in=numbers[:24]).update(category="new")
         assert lapse_codes(run) == []  # a tenth exactly
         Question.objects.filter(pk__in=numbers[:25]).update(category="new")
-    assert lapse_codes(run) == ["licence_categories"]
+    assert lapse_codes(run) == ["approval_categories"]
     assert approval_of(run).lapses[0].params == {"share": 10, "names": "new"}
 
 
@@ -141,7 +141,7 @@ def completed_run(place: CalibrationSetup) -> Run:
 
 def test_page_report_and_commands_show_approval_and_gate_requires_it(place: CalibrationSetup) -> None:
     run = completed_run(place)
-    assert any(row.state == "licensed" for row in make_report(run).licences)
+    assert any(row.state == "approved" for row in make_report(run).approvals)
     lead = Client()
     lead.force_login(make_user(Role.LEAD, place.run.project))
     page = lead.get(reverse("run", args=[run.pk])).content.decode()
@@ -149,20 +149,20 @@ def test_page_report_and_commands_show_approval_and_gate_requires_it(place: Cali
     assert "No version of this prompt is approved" in page
     for form in ("json", "md", "html"):
         report = b"".join(lead.get(reverse("run-report", args=[run.pk]), {"format": form}).streaming_content).decode()
-        assert ('"licensed"' if form == "json" else "gold #1" if form == "html" else "gold") in report, form
+        assert ('"approved"' if form == "json" else "gold #1" if form == "html" else "gold") in report, form
     out = StringIO()
     call_command("results", str(run.pk), stdout=out)
     assert "Accepted in gold #1" in out.getvalue()
-    gate = run_gate(run, GateRequest(require_licence=True))
+    gate = run_gate(run, GateRequest(require_approval=True))
     assert gate is not None
-    assert (gate.exit_code, gate.unlicensed) == (0, ())
+    assert (gate.exit_code, gate.unapproved) == (0, ())
     activate(place.create_draft("LIKE IT"), place.judge, by=None, reason="r")
     stale = completed_run(place)
-    gate = run_gate(stale, GateRequest(require_licence=True))
+    gate = run_gate(stale, GateRequest(require_approval=True))
     assert gate is not None
-    assert (gate.exit_code, gate.unlicensed) == (100, ("correctness",))
+    assert (gate.exit_code, gate.unapproved) == (100, ("correctness",))
     assert gate_reasons(gate)[-1] == "No valid approval: correctness."
-    assert gate.to_dict()["unlicensed"] == ["correctness"]
+    assert gate.to_dict()["unapproved"] == ["correctness"]
     assert run_gate(stale, GateRequest()) is None
 
 
@@ -173,7 +173,7 @@ def test_rest_gate_can_require_an_approval(place: CalibrationSetup) -> None:
     viewer = Caller(Role.VIEWER, place.run.project)
     gates = [
         json.loads(b"".join(viewer.get(f"runs/{stale.pk}/report/", **params).streaming_content))["gate"]
-        for params in ({"require_licence": "true"}, {})
+        for params in ({"require_approval": "true"}, {})
     ]
-    assert (gates[0]["exit_code"], gates[0]["unlicensed"]) == (100, ["correctness"])
+    assert (gates[0]["exit_code"], gates[0]["unapproved"]) == (100, ["correctness"])
     assert gates[1] is None

@@ -14,7 +14,7 @@ from evaluation.runs.creation import prepare_run
 from evaluation.scoring import adhoc
 from evaluation.scoring.adhoc import ProbedJudge
 from review.calibration import judge_budget
-from review.calibration.anchors import PROOFS, run_check
+from review.calibration.anchors import PASSED_RESULTS, run_check
 from review.calibration.drift import JudgeShift, judge_shifts
 from review.comparisons.comparison import compare, comparison_json
 from tests.factories import make_user
@@ -87,6 +87,6 @@ def test_runs_with_one_version_and_one_check_are_not_split(place: CalibrationSet
     first_run = scored_run(place, is_skilled=True, gain=0)
     second_run = scored_run(place, is_skilled=True, gain=1)
     assert judge_shifts(second_run, first_run) == {}  # the reference is the only check
-    run_check(PROOFS.get(), by=None)
+    run_check(PASSED_RESULTS.get(), by=None)
     newest_run = scored_run(place, is_skilled=True, gain=1)
     assert judge_shifts(newest_run, first_run)[metric("correctness").pk].change == 0.0

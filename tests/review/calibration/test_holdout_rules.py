@@ -306,7 +306,7 @@ def create_cheaper_judge(place: CalibrationSetup) -> JudgeVersion:
 def test_cheaper_judge_is_tested_against_a_proved_reference_judge(place: CalibrationSetup) -> None:
     cheap_judge = create_cheaper_judge(place)
     shipped = place.statuses.active
-    with pytest.raises(DomainError, match="beside_not_proved"):
+    with pytest.raises(DomainError, match="reference_not_approved"):
         place.test_judge(cheap_judge, shipped, claim=Claim.NOT_WORSE, reference_judge=place.judge)
     skilled_version = place.create_draft("SKILLED")
     place.test_version(skilled_version)
@@ -362,4 +362,4 @@ def test_active_version_renews_its_proof_when_it_is_no_worse(place: CalibrationS
     place.script.extra_error = 1  # the model behind the name errs by a level now
     summary = place.test_version(skilled_version, claim=Claim.NOT_WORSE)
     assert (summary.outcome, summary.looks) == ("not_accepted", 3)
-    assert place.statuses.active == skilled_version  # it is not put out of force by that; only its licence grows old
+    assert place.statuses.active == skilled_version  # it is not put out of force by that; only its approval grows old

@@ -1,4 +1,4 @@
-"""Judge card: prompts, proofs, hold-out tests and history as Markdown, JSON and page."""
+"""Judge card: prompts, approvals, hold-out tests and history as Markdown, JSON and page."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_card_shows_proofs_tests_and_history_without_holdout_details(place: Cali
     (prompt,) = load_judge_card(place.judge).prompts
     assert (prompt.family, prompt.version) == ("answer_quality", 3)
     assert [line.rpartition(": ")[2] for line in prompt.looks] == ["not_accepted", "accepted"]
-    (proof,) = prompt.proofs
-    assert (proof.metric, proof.answers, proof.model) == ("correctness", 120, "model-1")
+    (approval,) = prompt.approvals
+    assert (approval.metric, approval.answers, approval.model) == ("correctness", 120, "model-1")
     assert "activated accepted gold #2" in prompt.history[0]
     out = StringIO()
     call_command("judge_card", "judge", "--format", "json", stdout=out)

@@ -1,5 +1,5 @@
 """End-to-end calibration over real sockets, by browser forms and by commands. A prompt that removes the judge's bias is
-accepted and licensed; one that memorised the examples is refused."""
+accepted and approved; one that memorised the examples is refused."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def judge(run: Run, server: JudgeServer) -> JudgeVersion:
 
 
 @pytest.mark.slow
-def test_lead_goes_from_a_disagreement_to_a_licensed_run(run: Run, judge: JudgeVersion) -> None:
+def test_lead_goes_from_a_disagreement_to_an_approved_run(run: Run, judge: JudgeVersion) -> None:
     lead = Client()
     lead.force_login(make_user(Role.LEAD, run.project))
     lead.post(reverse("calibration-freeze"), {"run": run.pk, "name": "gold"})
@@ -106,7 +106,7 @@ def test_lead_goes_from_a_disagreement_to_a_licensed_run(run: Run, judge: JudgeV
         work_on_job(advance_holdout_test, holdout_test.pk)
     assert '<span class="big">accepted</span>' in compact(lead.get(url, form).content.decode())
     (approval,) = [approval for approval in run_approvals(_new_run(run, judge)) if approval.metric == "correctness"]
-    assert (approval.state, approval.answers) == ("licensed", 120)
+    assert (approval.state, approval.answers) == ("approved", 120)
 
 
 def _new_run(run: Run, judge: JudgeVersion) -> Run:

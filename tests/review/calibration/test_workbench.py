@@ -331,6 +331,4 @@ def test_unproved_version_has_no_anchor_check(place: CalibrationSetup) -> None:
     lead.force_login(make_user(Role.LEAD, place.run.project))
     params = {"judge": place.judge.pk, "family": "answer_quality"}
     lead.post(reverse("calibration-check", args=[place.gold.pk]), params)
-    assert (
-        "approved. Only approved versions" in lead.get(reverse("calibration", args=[place.gold.pk])).content.decode()
-    )
+    assert "approved. Only approved versions" in lead.get(reverse("calibration", args=[place.gold.pk])).content.decode()

@@ -93,7 +93,7 @@ def test_every_page_of_a_large_run_shows_a_building_notice(
     assert enqueued
 
 
-GATES = ["fail_under=0.3&looks=2&require_licence=true", "baseline={other}&max_drop=0.1", "baseline={run}&max_drop=0.1"]
+GATES = ["fail_under=0.3&looks=2&require_approval=true", "baseline={other}&max_drop=0.1", "baseline={run}&max_drop=0.1"]
 PATHS = [
     "{run}/correction/",
     "compare/?runs={run}",
@@ -248,7 +248,7 @@ def test_gate_is_built_on_request_and_deleted_after_a_time(run: Run, enqueued: l
 def test_cache_keys_fit_their_columns() -> None:
     """PostgreSQL refuses longer values."""
     limits = {"fail_under": -123456.12345678901, "max_drop": 123456.12345678901, "looks": 1000}
-    flags = dict.fromkeys(("allow_undecided", "across_models", "require_licence"), True)
+    flags = dict.fromkeys(("allow_undecided", "across_models", "require_approval"), True)
     kinds = [
         builders.gated_kind(kind, GateRequest(gate_on="precision_at_k", **limits, **flags))
         for kind in builders.GATED_BUILDERS

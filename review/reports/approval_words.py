@@ -9,20 +9,20 @@ from evaluation.messages.explanations import explain_lapse
 from review.calibration.approvals import ApprovalState, RunApproval
 
 STATES: dict[ApprovalState, str | Promise] = {
-    ApprovalState.LICENSED: _("approved"),
+    ApprovalState.APPROVED: _("approved"),
     ApprovalState.STALE: _("stale"),
     ApprovalState.NONE: _("none"),
 }
 
 
-def licence_state(licence: RunApproval) -> str:
-    return str(STATES[licence.state])
+def approval_state(approval: RunApproval) -> str:
+    return str(STATES[approval.state])
 
 
-def licence_reason(licence: RunApproval) -> str:
+def approval_reason(approval: RunApproval) -> str:
     """Reason why the approval lapsed, or the test it rests on."""
-    if licence.state is ApprovalState.NONE:
+    if approval.state is ApprovalState.NONE:
         return str(_("No version of this prompt is approved for these questions."))
-    if licence.lapses:
-        return " ".join(explain_lapse(lapse.code, lapse.params) for lapse in licence.lapses)
-    return str(_("Accepted in %(look)s on %(answers)d answers.")) % {"look": licence.look, "answers": licence.answers}
+    if approval.lapses:
+        return " ".join(explain_lapse(lapse.code, lapse.params) for lapse in approval.lapses)
+    return str(_("Accepted in %(look)s on %(answers)d answers.")) % {"look": approval.look, "answers": approval.answers}
