@@ -138,7 +138,7 @@ def _difference(run_difference: RunDifference) -> dict[str, Any]:
 def _metric(metric: MetricDifference) -> dict[str, Any]:
     return {
         "scale": str(metric.scale),
-        "better": "lower" if metric.lower_is_better else "higher",
+        "better": str(metric.direction),
         "difference": _paired(metric.paired),
         "tested": metric.tested,
         "p_family": plain(metric.p_family),

@@ -71,7 +71,7 @@ class MetricDifference:
     name: str
     title: Bilingual
     scale: Scale
-    lower_is_better: bool
+    direction: Direction
     paired: PairedDifference | None
     p_family: float | None
     passes: McNemar | None
@@ -332,15 +332,15 @@ def _metric_difference(
 ) -> MetricDifference:
     current_values = by_question(current.basis.sides.machine.metrics[line.name].numbers)
     baseline_values = by_question(baseline.basis.sides.machine.metrics[line.name].numbers)
-    lower_is_better = current.basis.evidence.metrics[line.metric_id].direction == Direction.LOWER
+    direction = Direction(current.basis.evidence.metrics[line.metric_id].direction)
     paired = paired_difference(current_values, baseline_values, groups, limit=line.scale.width)
-    if paired and lower_is_better:
+    if paired and direction is Direction.LOWER:
         paired = dataclasses.replace(paired, wins=paired.losses, losses=paired.wins)
     return MetricDifference(
         name=line.name,
         title=line.title,
         scale=line.scale,
-        lower_is_better=lower_is_better,
+        direction=direction,
         paired=paired,
         p_family=None,
         passes=_pass_changes(current_values, baseline_values) if line.scale.kind is ScaleKind.YES_NO else None,

@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.core.metric_specs import Direction
 from evaluation.core.scales import Scale
 from evaluation.messages import numbers
 from evaluation.messages.markdown import language_of
@@ -328,10 +329,16 @@ def _shift_text(shift: JudgeShift) -> str:
     return f"{numbers.format_signed(shift.change)} ({ends})" if ends else numbers.format_signed(shift.change)
 
 
+_DIRECTION_FLAGS = {
+    Direction.LOWER: _("lower is better"),
+    Direction.NONE: _("neither higher nor lower is better; better and worse mean higher and lower"),
+}
+
+
 def _metric_row(metric: MetricDifference) -> DifferenceRow:
     flags = [gettext("different %(kind)s") % {"kind": VERSION_KINDS[kind]} for kind in metric.differs]
-    if metric.lower_is_better:
-        flags.insert(0, gettext("lower is better"))
+    if metric.direction in _DIRECTION_FLAGS:
+        flags.insert(0, str(_DIRECTION_FLAGS[metric.direction]))
     if metric.labels_missing:
         flags.insert(0, gettext("unlabelled passages count as misses"))
     title = metric.title.in_language(get_language() or "en")

@@ -53,6 +53,14 @@ class JudgeComparison:
     distance: float
     parts: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def has_both_values(self) -> bool:
+        """Return whether reviewer and judge both gave a value; either may have failed to."""
+        return all(
+            given is not None and (given.value is not None or bool(given.label))
+            for given in (self.judge_value, self.own_rating)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class FinaliseResult:

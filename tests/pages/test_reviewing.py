@@ -286,6 +286,22 @@ def test_reveal_names_passages_by_source_and_links_them() -> None:
     assert "c1" not in row  # the system's own key tells a reviewer nothing
 
 
+@pytest.mark.parametrize(
+    ("given", "title"), [("4", "You and the judge agree"), ("cannot_judge", "Your rating and the judge")]
+)
+def test_reveal_claims_agreement_only_if_both_gave_a_value(given: str, title: str) -> None:
+    run = make_scored_run(values=[4], metrics=["correctness"])
+    queue = make_queue(run, 1, metrics=["correctness"], reveal="always")
+    reviewer = queue.members.get().reviewer
+    assignment = next_assignment(queue, reviewer)
+    assert assignment is not None
+    client = Client()
+    client.force_login(reviewer)
+    data = {"value:correctness": given, "form_key": "k"}
+    page = compact(client.post(reverse("review-submit", args=[assignment.pk]), data, follow=True).content.decode())
+    assert title in page.split("<h1>")[1].split("</h1>")[0]
+
+
 def open_item(queue: ReviewQueue) -> str:
     """The page of the first item in the hands of the queue's first reviewer."""
     client = Client()

@@ -78,14 +78,16 @@ class ComparisonRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RevealPage:
-    """The reveal screen: ``differences`` first, then ``agreements``. ``judge_note`` describes the offline baseline and
-    is empty for other judges."""
+    """The reveal screen: ``differences`` first, then ``others``, whose values are equal or of which one is missing.
+
+    ``agrees``: all values are equal. ``judge_note`` describes the offline baseline and is empty for other judges."""
 
     card: Card
     progress: OwnProgress
     answer: SafeString
     differences: tuple[ComparisonRow, ...]
-    agreements: tuple[ComparisonRow, ...]
+    others: tuple[ComparisonRow, ...]
+    agrees: bool
     judge_note: str
     keys: Keys
     error: str
@@ -151,7 +153,8 @@ def reveal_page(
         progress=progress,
         answer=answer_html(card.answer, card.claims, card.contexts),
         differences=tuple(row for row in rows if row.comparison.distance > 0),
-        agreements=tuple(row for row in rows if not row.comparison.distance > 0),
+        others=tuple(row for row in rows if not row.comparison.distance > 0),
+        agrees=all(row.comparison.has_both_values and not row.comparison.distance > 0 for row in rows),
         judge_note=DESCRIPTION.in_language(get_language() or "en") if baseline else "",
         keys=keys,
         error=error,

@@ -9,6 +9,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from evaluation.core.metric_specs import Direction
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
 from evaluation.models import JudgeVersion, QuestionSet, Run
@@ -109,7 +110,7 @@ def test_lower_values_win_where_the_metric_says_so() -> None:
     for run, seconds in zip(runs, ([1.0, 2.0], [3.0, 5.0]), strict=True):
         score_all(run, {"latency": seconds})
     (latency,) = compare(runs).differences[0].metrics
-    assert latency.lower_is_better
+    assert latency.direction == Direction.LOWER
     assert latency.paired is not None
     assert (latency.paired.value, latency.paired.wins, latency.paired.losses) == (2.5, 0, 2)
 
