@@ -89,7 +89,7 @@ def _steps(projects: QuerySet[Project], user: UserOrAnonymous, actions: set[Acti
     has_profile = projects.exclude(default_profile="").exists()
     project = access.projects_with(user, Action.ADMINISTER).filter(default_profile="").order_by("pk").first()
     project_url = reverse("admin:evaluation_project_change", args=[project.pk]) if project else ""
-    profile_hint = _("Combines metrics into one score. Default: standard.")
+    profile_hint = _("Combines metrics into one score. Until you choose one, runs use “standard”.")
     yield step(_("Default profile"), has_profile, project_url, may_administer, admin_note, profile_hint)
     question_sets = QuestionSet.objects.filter(project__in=projects)
     yield step(_("Questions"), question_sets, reverse("question-set-upload"), may_evaluate, lead_note)

@@ -71,7 +71,7 @@ class NewPairsForm(forms.Form):
     name = forms.CharField(
         label=_("Name"), max_length=MAX_NAME_LENGTH, help_text=_("Reviewers see this name. Don't mention a system.")
     )
-    size = forms.IntegerField(label=_("Questions"), min_value=1, max_value=MAX_QUESTIONS, initial=30)
+    size = forms.IntegerField(label=_("Number of questions"), min_value=1, max_value=MAX_QUESTIONS, initial=30)
     reviewers = UserMultipleChoiceField(
         User.objects.none(),
         label=_("Reviewers"),

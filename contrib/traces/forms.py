@@ -41,7 +41,7 @@ class TracesForm(UploadForm):
     system = forms.CharField(
         label=_("System name"),
         max_length=200,
-        help_text=_("Any name, such as my-rag. A system's answers are compared over time."),
+        help_text=_("Any name, such as my-rag. Use the same name each time to compare versions over time."),
     )
     name = forms.CharField(
         label=_("Question set name"),

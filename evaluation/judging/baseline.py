@@ -340,9 +340,9 @@ NAME = "baseline"
 # Raise when scores change, or the texts and positions of extracted claims.
 BASELINE_VERSION = 3
 DESCRIPTION = Bilingual(
-    "Offline baseline: compares words with the reference and the contexts, without a model. "
-    "A yardstick for real judges, not a judgement.",
-    "오프라인 기준선: 모델 없이 낱말을 기대 답변과 문단에 견줍니다. 실제 판정관을 견주는 잣대이지 판정이 아닙니다.",
+    "Offline baseline: compares words with the expected answer and the passages, without a model. "
+    "Use it as a lower bound for real judges.",
+    "오프라인 기준선: 모델 없이 답변의 단어를 기대 답변, 문단과 비교합니다. 실제 판정관과 비교하는 하한으로 쓰세요.",
 )
 
 

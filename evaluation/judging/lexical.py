@@ -106,16 +106,16 @@ def _pieces(stem: str) -> frozenset[str]:
 class BaselineReason(Enum):
     """Sentences of the baseline's reasons, with placeholders in braces."""
 
-    IN_PASSAGES = Bilingual("{percent}% of its words are in the passages.", "낱말의 {percent}%가 문단에 있습니다.")
+    IN_PASSAGES = Bilingual("{percent}% of its words are in the passages.", "단어의 {percent}%가 문단에 있습니다.")
     IN_NO_PASSAGE = Bilingual("Numbers that are in none: {listed}.", "어디에도 없는 숫자: {listed}.")
-    OF_NUGGET = Bilingual("{percent}% of its words occur.", "낱말의 {percent}%가 있습니다.")
-    HELPS = Bilingual("Holds words of the expected answer.", "기대 답변의 낱말이 있습니다.")
-    HELPS_NOT = Bilingual("Holds hardly any words of the expected answer.", "기대 답변의 낱말이 거의 없습니다.")
+    OF_NUGGET = Bilingual("{percent}% of its words occur.", "단어의 {percent}%가 있습니다.")
+    HELPS = Bilingual("Holds words of the expected answer.", "기대 답변의 단어이 있습니다.")
+    HELPS_NOT = Bilingual("Holds hardly any words of the expected answer.", "기대 답변의 단어이 거의 없습니다.")
     HELPING = Bilingual("{count} of {total} passages help.", "문단 {total}개 중 {count}개가 도움이 됩니다.")
     NOT_LOOKED_FOR = Bilingual("Contradictions are not looked for.", "모순은 살펴보지 않습니다.")
     ASKS_BACK = Bilingual("Asks back where that is welcome.", "되물어도 되는 질문에 되묻습니다.")
     NOTHING_NEW = Bilingual("Refuses or says nothing new.", "답을 피하거나 새로 말하는 것이 없습니다.")
-    TAKES_UP = Bilingual("Takes up {percent}% of the question's words.", "질문 낱말의 {percent}%를 이어받습니다.")
+    TAKES_UP = Bilingual("Takes up {percent}% of the question's words.", "질문 단어의 {percent}%를 이어받습니다.")
     POINTS = Bilingual("Names {count} of {total} points.", "{total}개 중 {count}개를 말합니다.")
     FORM = Bilingual("Form {form}.", "형식 {form}.")
     FORM_AND_SOURCES = Bilingual("Form {form}, in the sources {valid}.", "형식 {form}, 출처에 있는 비율 {valid}.")
@@ -125,7 +125,7 @@ class BaselineReason(Enum):
     NO_PASSAGES_WORDS = Bilingual("Says what no passage says.", "어느 문단에도 없는 말을 합니다.")
     COUNTED = Bilingual(
         "Counted by words ({offline}), not judged by the criterion.",
-        "기준으로 판정한 것이 아니라 낱말을 센 값입니다({offline}).",
+        "기준으로 판정한 것이 아니라 단어을 센 값입니다({offline}).",
     )
     DENIES_NOT = Bilingual("The reference denies; the answer does not.", "기대 답변과 달리 부정하지 않습니다.")
     BY_SENTENCE = Bilingual(
@@ -136,8 +136,8 @@ class BaselineReason(Enum):
     ECHO = Bilingual("Says nothing beyond the question.", "질문 외에 말하는 것이 없습니다.")
     NOT_RETRIEVED = Bilingual("Nothing was retrieved to support it.", "검색된 문단이 없어 근거가 없습니다.")
     SUPPORTED = Bilingual(
-        "{percent}% of the answer's content words are supported by the contexts; {weak} of {total} sentences are not.",
-        "답변 내용어의 {percent}%가 문단에 있습니다. 문장 {total}개 중 {weak}개는 근거가 부족합니다.",
+        "The passages support {percent}% of the answer's content words. Unsupported sentences: {weak} of {total}.",
+        "답변 내용어의 {percent}%가 문단에 있습니다. 근거가 부족한 문장: {total}개 중 {weak}개.",
     )
     REFUSES_RIGHTLY = Bilingual("Refuses as the reference does.", "기대 답변처럼 답이 없다고 말합니다.")
     ANSWERS_WRONGLY = Bilingual("Answers where the reference refuses.", "답이 없다고 해야 하는데 답을 내놓습니다.")

@@ -19,9 +19,9 @@ REFUSALS = {
         "Find out where the database was changed."
     ),
     "hold_out_too_small": _(
-        "A hold-out test needs %(needed)s answers in %(needed_groups)s groups. This hold-out has "
-        "%(answers)s in %(groups)s. Ask experts to rate more answers blind, then add their ratings to "
-        "the gold set."
+        "A hold-out test needs %(needed)s answers in %(needed_groups)s question groups. This hold-out has "
+        "%(answers)s in %(groups)s. Ask experts to rate more answers blind, then add their ratings to the gold "
+        "set."
     ),
     "hold_out_seen": _(
         "%(rubric)s has already judged %(answers)s hold-out answers in runs that everyone can read. "

@@ -139,7 +139,7 @@ REASON_MESSAGES = {
     "no_citations": _("The answer has no citations."),
     # Overall scores
     "no_overall": _("The profile has no overall score."),
-    "no_parts": _("No part of the overall score applies."),
+    "no_parts": _("None of the metrics in the overall score apply here."),
     "missing_parts": _("Parts of the overall score are missing."),
     "failed_part": _("A part of the overall score failed."),
     # The audit log
@@ -161,7 +161,7 @@ REASON_MESSAGES = {
         "Experts rated only identical answers in earlier answer sets. A corrected score needs a sample "
         "of these answers."
     ),
-    "not_both_rated": _("Experts have not rated the same parts of both runs."),
+    "not_both_rated": _("Experts have not rated the same metrics in both runs."),
     "rules_only": _("No judge was used: there are only rules."),
     "served_model": _(
         "Different models answered under the same judge name, so the difference may come from the "

@@ -221,7 +221,7 @@ class Migration(migrations.Migration):
                     ('model', models.CharField(max_length=200, verbose_name='model')),
                     ('language', models.CharField(default='en', max_length=5, verbose_name='rubric language')),
                     ('params', models.JSONField(blank=True, default=dict, verbose_name='parameters')),
-                    ('method', models.CharField(choices=[('said', 'as stated by the judge'), ('expected', 'expected value over token probabilities')], default='said', help_text='Expected values need an endpoint that returns log probabilities. The preflight checks this.', max_length=10, verbose_name='scoring method')),
+                    ('method', models.CharField(choices=[('said', "the level the judge states"), ('expected', 'expected value over token probabilities')], default='said', help_text='Expected values need an endpoint that returns log probabilities. The preflight checks this.', max_length=10, verbose_name='scoring method')),
                     ('content_hash', models.CharField(editable=False, max_length=64, verbose_name='content hash')),
                 ],
                 options={

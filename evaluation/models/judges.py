@@ -113,7 +113,7 @@ class JudgeVersion(AppendOnly, Authored):
     combines them."""
 
     class Method(models.TextChoices):
-        SAID = "said", _("as stated by the judge")
+        SAID = "said", _("the level the judge states")
         EXPECTED = "expected", _("expected value over token probabilities")
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="judges")

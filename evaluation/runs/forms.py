@@ -75,7 +75,7 @@ class AnswerFileForm(FileForm):
     system = forms.CharField(
         label=_("System name"),
         max_length=200,
-        help_text=_("Any name, such as my-rag. A system's answers are compared over time."),
+        help_text=_("Any name, such as my-rag. Use the same name each time to compare versions over time."),
     )
 
     def __init__(self, *args: Any, user: UserOrAnonymous, **kwargs: Any) -> None:

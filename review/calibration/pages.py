@@ -371,7 +371,7 @@ def shortage_text(metric: GoldMetric | None) -> str:
     if metric is None:
         return ""
     return gettext(
-        "Needs %(needed)s rated answers in %(needed_groups)s groups. Available: %(answers)s in %(groups)s."
+        "Needs %(needed)s rated answers in %(needed_groups)s question groups. Available: %(answers)s in %(groups)s."
     ) % {
         "needed": metric.needed_answers,
         "needed_groups": metric.needed_groups,

@@ -295,7 +295,7 @@ def _pair_card(run_difference: RunDifference, run_names: Mapping[int, str]) -> P
     )
     return PairCard(
         run_difference=run_difference,
-        title=gettext("%(run)s minus %(baseline)s") % names,
+        title=gettext("%(run)s compared with %(baseline)s") % names,
         lead=lead_sentence(run_difference, names),
         secondary=other_sentence(run_difference, names),
         next_step=next_sentence(run_difference, names),

@@ -71,7 +71,7 @@ class QueueSpec(Spec):
         form=Input(
             "main",
             _("Purpose"),
-            _("At most three criteria per answer, and only those that apply."),
+            _("Quick review asks at most three criteria per answer, and only those that apply."),
             choices={
                 Coverage.CORRECTED: _("Full review: every judged criterion (needed for a corrected score)"),
                 Coverage.FEWEST: _("Quick review: the two or three most important criteria"),

@@ -53,7 +53,10 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
         yield escape_markdown(sentence)
     if header.baseline_judged:
         yield ""
-        yield _("This run was judged by the offline baseline, which only compares words. Don't rely on its scores.")
+        yield _(
+            "This run was judged by the offline baseline, which only compares words. Don't rely on the "
+            "judge-only score."
+        )
     if header.reason:
         yield ""
         yield "> " + escape_markdown(missing_headline_reason(report))
@@ -92,7 +95,7 @@ def _overall(report: Report) -> Iterator[str]:
         Shape.CORRECTED: _("some parts are not rated")
         if report.overall.corrected.partly_corrected
         else _("estimated expert score"),
-        Shape.EXPERT: _("expert ratings, judge elsewhere"),
+        Shape.EXPERT: _("expert ratings, else judge"),
         Shape.JUDGE: _("variation over questions, not judge error"),
     }
     rows = [

@@ -177,7 +177,7 @@ def overall_card(report: Report, titles: Mapping[str, str], output: Output) -> O
         Shape.CORRECTED: gettext("some parts are not rated")
         if scores.corrected.partly_corrected
         else gettext("estimated expert score"),
-        Shape.EXPERT: gettext("expert ratings, judge elsewhere"),
+        Shape.EXPERT: gettext("expert ratings, else judge"),
         Shape.JUDGE: gettext("unadjusted"),
     }
     if scores.part_only is not None:

@@ -266,7 +266,8 @@ HEADS: Mapping[Trust, str | Promise] = {
     ),
     Trust.CARE: _("Use the judge with care for %(metrics)s: %(agreement)s."),
     Trust.CANNOT_TELL: _(
-        "Cannot tell yet whether to trust the judge for %(metrics)s: about %(more)d more ratings needed (%(n)s so far)."
+        "Too few ratings to tell whether the judge can be trusted for %(metrics)s: rate about %(more)d more "
+        "answers (%(n)s so far)."
     ),
     Trust.YES: _("The judge can be trusted for %(metrics)s: %(agreement)s."),
     Trust.BUILT_ON: _(
@@ -390,11 +391,13 @@ def _score_sentence(report: Report, metrics: Sequence[MetricTrust]) -> str:
     elif figure.partly_corrected:
         text = _("No single score to report, because some parts are not rated. Experts would give %(interval)s.")
     elif figure.value is not None and figure.low == figure.high is not None:
-        text = _("Score to report: %(value)s. Experts have rated every answer. On questions like these: %(wider)s.")
+        text = _(
+            "Score to report: %(value)s. Experts have rated every answer. 95%% CI for questions like these: %(wider)s."
+        )
     elif figure.value is not None and figure.low is not None:
         text = _(
-            "Score to report: %(value)s (95%% CI on questions like these: %(wider)s), the estimate if "
-            "experts had rated all %(answers)d answers. For these answers only: %(interval)s."
+            "Score to report: %(value)s, the estimate if experts had rated all %(answers)d answers. 95%% CI: "
+            "%(wider)s for questions like these, %(interval)s for these answers only."
         )
     elif figure.value is not None:
         text = _(
@@ -494,7 +497,7 @@ def _next_step(report: Report, metrics: Sequence[MetricTrust]) -> tuple[NextStep
 def _trust_sentence(report: Report, more: int, items: int) -> str:
     """State whether a review of ``items`` answers yields the ``more`` ratings that a verdict needs."""
     if more > report.overall.answers - report.overall.reviewed_answers:
-        return gettext("To find out whether the judge can be trusted, also rate answers of its other runs.")
+        return gettext("To tell whether the judge can be trusted, also rate answers from other runs it judged.")
     if 0 < more <= items:
         text = gettext("About %(more)d of them should tell whether the judge can be trusted.")
         return text % {"more": more}

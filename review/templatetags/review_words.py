@@ -66,9 +66,9 @@ VERDICTS = {
     "none_of": _("must not occur"),
 }
 TIERS = {
-    "exact": _("word for word"),
+    "exact": _("exact match"),
     "spacing": _("different spacing"),
-    "particle": _("with a particle"),
+    "particle": _("with a Korean particle attached"),
     "number": _("as a number"),
     "compound": _("in a compound"),
     "alternative": _("in another wording"),

@@ -98,7 +98,7 @@ def test_page_says_what_is_missing_before_and_after_freezing(
     lead = make_user(Role.LEAD, judge.project)
     with open_window(browser, live_server.url, lead) as window:
         window.open("/calibration/")
-        needs = "Needs 200 rated answers in 60 groups. Available: 160 in 160."
+        needs = "Needs 200 rated answers in 60 question groups. Available: 160 in 160."
         assert needs in window.page.inner_text("#needs")
         window.click_through("form[action$='/freeze/'] button")
         assert needs in window.page.inner_text("#labels")

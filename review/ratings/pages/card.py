@@ -51,7 +51,7 @@ TITLES = {
     KeyAction.CANNOT_JUDGE: _("cannot judge"),
     KeyAction.SKIP: _("skip: pass the item to someone else"),
     KeyAction.FLAG: _("flag: report a problem with the item"),
-    KeyAction.ESCALATE: _("escalate: hand the item to a lead"),
+    KeyAction.ESCALATE: _("ask a lead: let a lead decide the item"),
     KeyAction.COMMENT: _("comment"),
     KeyAction.SUGGEST: _("suggest a correct answer"),
     KeyAction.RUBRIC: _("show or hide the rubric"),

@@ -312,7 +312,7 @@ def test_margin_counts_on_answers_that_wait_in_another_queue(run: Run) -> None:
         "adjudicate_from": 2, "overlap_percent": 100, "repeat_percent": 0, "distribution": "pool", "reveal_percent": 10,
     }  # fmt: skip
     text = client.get(reverse("queue-preview"), form_data).content.decode()
-    assert "Includes 10 answers waiting in open queues." in text
+    assert "Assumes that the 10 answers waiting in open queues are rated too." in text
 
 
 def run_make_queue(*arguments: str) -> str:

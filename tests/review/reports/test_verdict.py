@@ -76,7 +76,7 @@ def test_a_good_judge() -> None:
     assert verdict_sentences(rate_by_experts(judged_run(), LEVELS, LEVELS)) == (
         "The judge can be trusted for Correctness, Faithfulness, Completeness: experts with each other 1.00, judge "
         "with experts 1.00 (0 = chance, 1 = perfect).",
-        "Score to report: 0.76. Experts have rated every answer. On questions like these: 0.71–0.80.",
+        "Score to report: 0.76. Experts have rated every answer. 95% CI for questions like these: 0.71–0.80.",
         "Compare it with another run on the same questions.",
     )
 
@@ -87,7 +87,7 @@ def test_a_bad_judge() -> None:
     assert verdict_sentences(rate_by_experts(judged_run(), KIND, KIND)) == (
         "Do not rely on the judge for Correctness, Faithfulness, Completeness: on average the judge is too strict by "
         "1.80 on a scale of 1 to 5 (agreement 0.00; 0 = chance, 1 = perfect).",
-        "Score to report: 0.98. Experts have rated every answer. On questions like these: 0.96–0.99.",
+        "Score to report: 0.98. Experts have rated every answer. 95% CI for questions like these: 0.96–0.99.",
         "Check the largest disagreements, and use a language model as the judge.",
     )
 
@@ -102,8 +102,8 @@ def test_no_ratings() -> None:
 
 def test_few_ratings() -> None:
     assert verdict_sentences(rate_by_experts(judged_run(), LEVELS, answers=12)) == (
-        "Cannot tell yet whether to trust the judge for Correctness, Faithfulness, Completeness: about 8 more ratings "
-        "needed (12 so far).",
+        "Too few ratings to tell whether the judge can be trusted for Correctness, Faithfulness, Completeness: rate "
+        "about 8 more answers (12 so far).",
         "No score to report yet: 0.76 still relies on the judge for unrated answers.",
         "Review the remaining 48 answers (about 84 min). The score is then exact for this run. About 8 "
         "of them should tell whether the judge can be trusted.",
@@ -194,8 +194,8 @@ def test_metrics_with_one_verdict_share_a_sentence_worst_first() -> None:
     ]
     assert judge_sentences(metrics) == (
         "Use the judge with care for M, M: on average the judge is too lenient by 0.80 to 1.10 on a scale of 1 to "
-        "5 (agreement 0.40 to 0.50; 0 = chance, 1 = perfect). Cannot tell yet whether to trust the "
-        "judge for M: about 11 more ratings needed (30 so far). "
+        "5 (agreement 0.40 to 0.50; 0 = chance, 1 = perfect). Too few ratings to tell whether the "
+        "judge can be trusted for M: rate about 11 more answers (30 so far). "
         "The judge can be trusted for M: judge with experts 0.70. "
         "Cannot tell for M: every rating was used to build the judge's prompt, so none of them tests it."
     )
