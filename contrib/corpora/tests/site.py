@@ -37,7 +37,11 @@ def document_of(world: World) -> int:
     return corpus_of(world).documents.get().pk
 
 
-SUBJECTS = {"corpus": lambda world: corpus_of(world).pk, "corpus-document": document_of}
+SUBJECTS = {
+    "corpus": lambda world: corpus_of(world).pk,
+    "corpus-document": document_of,
+    "corpus-documents": lambda world: corpus_of(world).pk,
+}
 PAGES = {
     "corpora": ("lead", lambda _: reverse("corpus-list"), 5),
     "corpus": ("lead", lambda world: reverse("corpus", args=[corpus_of(world).pk]), 12),

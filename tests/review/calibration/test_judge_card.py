@@ -34,7 +34,7 @@ def create_scored_run(place: CalibrationSetup, status: VersionStatus) -> None:
 
 
 @pytest.mark.slow
-def test_card_shows_proofs_tests_and_history_without_holdout_details(place: CalibrationSetup) -> None:
+def test_card_shows_approvals_tests_and_history_without_holdout_details(place: CalibrationSetup) -> None:
     place.test_version(place.create_draft("LIKE IT"))
     place.test_version(place.create_draft("SKILLED"))
     (prompt,) = load_judge_card(place.judge).prompts
@@ -49,7 +49,7 @@ def test_card_shows_proofs_tests_and_history_without_holdout_details(place: Cali
     out = StringIO()
     call_command("judge_card", "judge", stdout=out)
     assert out.getvalue().startswith("# judge@1\n")
-    assert "- look gold #2: answer_quality v3 (en) against answer_quality v1 (en): accepted" in out.getvalue()
+    assert "- hold-out test gold #2: answer_quality v3 (en) against answer_quality v1 (en): accepted" in out.getvalue()
     with translation.override("ko"):
         (korean_prompt,) = load_judge_card(place.judge, in_words=True).prompts
     assert korean_prompt.looks[1] == "gold #2: answer_quality v3 (en) · answer_quality v1 (en) 비교: 승인됨"
