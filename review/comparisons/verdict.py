@@ -14,6 +14,7 @@ from review.reports.figure import Figure, Withheld
 from review.reports.gate import GateScore, margin_text
 from review.reports.retrieval import reads_labels
 from review.statistics.correction.frame import MIN_LABELS
+from review.statistics.correction.outcome import WithheldReason
 from review.statistics.paired_tests.gate import (
     DifferenceVerdict,
     Resource,
@@ -155,6 +156,11 @@ def sentences(run_difference: RunDifference) -> list[str]:
 
 # Reasons that mean no judge is in the compared score.
 WITHOUT_JUDGE = frozenset({NO_OVERALL, "no_parts", Withheld.RULES_ONLY})
+# Reasons for a missing corrected difference that ratings of both runs remove.
+NEEDS_REVIEW = frozenset(
+    {Withheld.NOT_REVIEWED, Withheld.CARRIED, Withheld.NOT_BOTH_RATED}
+    | (set(WithheldReason) - {WithheldReason.NO_VALUES, WithheldReason.TOO_FEW_GROUPS})
+)
 
 
 def lead_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
@@ -239,9 +245,9 @@ def next_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
         return gettext("Next: keep %(baseline)s. Check the questions that dropped most to see why.") % names
     if run_verdict.verdict is DifferenceVerdict.ALIKE:
         return gettext("Next: choose by other criteria, such as cost or time.")
-    if run_verdict.settling is None and run_verdict.reason:
+    if run_verdict.settling is None and run_verdict.reason and run_verdict.reason not in NEEDS_REVIEW:
         return gettext("Next: check the questions that changed most.")
-    if run_verdict.settling is not None and run_verdict.settling.resource is not Resource.QUESTIONS:
+    if run_verdict.reason or (run_verdict.settling and run_verdict.settling.resource is not Resource.QUESTIONS):
         return gettext("Next: ask experts to review a sample of both runs.")
     return gettext("Next: add questions, or treat the two as equal if a difference this small doesn't matter.")
 

@@ -17,7 +17,7 @@ from evaluation.worker.lifecycle import RunConfig
 from review.comparisons.comparison import compare, comparison_json
 from review.comparisons.difference import difference
 from review.comparisons.values import load_sides
-from review.comparisons.verdict import judge_only_verdict
+from review.comparisons.verdict import judge_only_verdict, next_sentence
 from review.models import Exposure
 from review.reports.figure import plain
 from review.statistics.paired_tests.gate import DifferenceVerdict
@@ -136,7 +136,9 @@ def test_corrected_scores_are_compared_only_when_both_runs_are_rated() -> None:
     assert compare([first_run, second_run]).differences[0].corrected.withheld == "not_reviewed"
     for answer in answer_rows(first_run):
         imported_rating(answer, metric("correctness"), "e1", 4)
-    assert compare([first_run, second_run]).differences[0].corrected.withheld == "not_both_rated"
+    difference = compare([first_run, second_run]).differences[0]
+    assert difference.corrected.withheld == "not_both_rated"
+    assert next_sentence(difference, {}) == "Next: ask experts to review a sample of both runs."
     for index, answer in enumerate(answer_rows(second_run)):
         imported_rating(answer, metric("correctness"), "e1", 2 + index % 2)
     difference = compare([first_run, second_run]).differences[0]
