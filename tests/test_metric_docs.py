@@ -20,7 +20,7 @@ def test_every_metric_section_is_complete() -> None:
         _, *sections = re.split(rf"^#+ `{name}`:", TEXT, flags=re.MULTILINE)
         assert (name, len(sections)) == (name, 1)
         section = sections[0].split("\n#")[0]
-        expected_lines = [f"{spec.formula.en}.", f"{spec.formula.ko}.", f"| {spec.version} | {spec.source or 'ours'} |"]
+        expected_lines = [spec.formula.en, spec.formula.ko, f"| {spec.version} | {spec.source or 'ours'} |"]
         expected_lines += [f"| {spec.direction} |", *spec.inputs]
         missing_lines += [f"{name}: {text}" for text in expected_lines if text not in section]
     assert missing_lines == []

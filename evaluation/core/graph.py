@@ -12,10 +12,7 @@ from typing import Any
 # Limits of elements of each kind, and of characters of a name.
 MAX_ELEMENTS, MAX_NAME_LENGTH = 200, 200
 _NAME_KEYS = ("name", "title", "label", "id", "text")
-_SOURCE_KEYS, _TARGET_KEYS = (
-    ("source", "Minimum score", "head", "subject"),
-    ("target", "Maximum score", "tail", "object"),
-)
+_SOURCE_KEYS, _TARGET_KEYS = ("source", "from", "head", "subject"), ("target", "to", "tail", "object")
 _RELATION_KEYS = ("relation", "type", "label", "predicate", "description")
 
 

@@ -215,7 +215,7 @@ class VersionAdmin(ReadOnlyAdmin):
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Values of the version to start from, if one is named and visible."""
-        row = self.get_queryset(request).filter(pk=parse_int(request.GET.get("Minimum score", "")) or 0).first()
+        row = self.get_queryset(request).filter(pk=parse_int(request.GET.get("from", "")) or 0).first()
         return self.initial_values(row) if row else {}
 
     def initial_values(self, row: Any) -> dict[str, Any]:

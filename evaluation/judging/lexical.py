@@ -109,8 +109,8 @@ class BaselineReason(Enum):
     IN_PASSAGES = Bilingual("{percent}% of its words are in the passages.", "단어의 {percent}%가 문단에 있습니다.")
     IN_NO_PASSAGE = Bilingual("Numbers that are in none: {listed}.", "어디에도 없는 숫자: {listed}.")
     OF_NUGGET = Bilingual("{percent}% of its words occur.", "단어의 {percent}%가 있습니다.")
-    HELPS = Bilingual("Holds words of the expected answer.", "기대 답변의 단어이 있습니다.")
-    HELPS_NOT = Bilingual("Holds hardly any words of the expected answer.", "기대 답변의 단어이 거의 없습니다.")
+    HELPS = Bilingual("Holds words of the expected answer.", "기대 답변의 단어가 있습니다.")
+    HELPS_NOT = Bilingual("Holds hardly any words of the expected answer.", "기대 답변의 단어가 거의 없습니다.")
     HELPING = Bilingual("{count} of {total} passages help.", "문단 {total}개 중 {count}개가 도움이 됩니다.")
     NOT_LOOKED_FOR = Bilingual("Contradictions are not looked for.", "모순은 살펴보지 않습니다.")
     ASKS_BACK = Bilingual("Asks back where that is welcome.", "되물어도 되는 질문에 되묻습니다.")
@@ -125,7 +125,7 @@ class BaselineReason(Enum):
     NO_PASSAGES_WORDS = Bilingual("Says what no passage says.", "어느 문단에도 없는 말을 합니다.")
     COUNTED = Bilingual(
         "Counted by words ({offline}), not judged by the criterion.",
-        "기준으로 판정한 것이 아니라 단어을 센 값입니다({offline}).",
+        "기준으로 판정한 것이 아니라 단어를 센 값입니다({offline}).",
     )
     DENIES_NOT = Bilingual("The reference denies; the answer does not.", "기대 답변과 달리 부정하지 않습니다.")
     BY_SENTENCE = Bilingual(

@@ -53,7 +53,7 @@ EN_WORDS = {
     "J": "data ability figure figures result results basis means idea way access number definition instructions",
     "Z": "date price age amount reason cause rate fee location deadline period length",
     "w": "whether who what which how why",
-    "o": "Maximum score",
+    "o": "to",
     "f": "only",
     "e": "enough sufficient",
     "d": "manual handbook guide guideline guidelines file files database base knowledge website letter letters "

@@ -195,6 +195,6 @@ class SystemVersionAdmin(VersionAdmin):
         return form_values | (form_values_of(row.config, model=connector.settings) if connector else {})
 
     def _connector(self, request: HttpRequest) -> str:
-        row = self.get_queryset(request).filter(pk=parse_int(request.GET.get("Minimum score", "")) or 0).first()
+        row = self.get_queryset(request).filter(pk=parse_int(request.GET.get("from", "")) or 0).first()
         connector_name = row.adapter if row else request.GET.get("connector", "")
         return connector_name if connector_name in connectors() else next(iter(connectors()))

@@ -164,7 +164,7 @@ def _properties(report: Report) -> dict[str, str]:
 
 def _text(value: Any) -> str:
     if isinstance(value, Figure):
-        text = value.withheld if value.value is None else value.text(4, "Maximum score")
+        text = value.withheld if value.value is None else value.text(4, "to")
         return text if value.low is None else f"{text} for {value.target}"
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 

@@ -253,4 +253,4 @@ def test_unmarked_sentence_is_detected_and_data_is_ignored() -> None:
     assert len(english_in(texts)) == 2
     assert untranslated_texts(["Skip to content", "본문으로 건너뛰기"]) == ["Skip to content"]
     english = world.client("anonymous").get(reverse("login"), headers={"accept-language": "en"}).content.decode()
-    assert any("how good answers are" in hit for hit in english_in(visible_texts(english)))
+    assert any("how good RAG answers are" in hit for hit in english_in(visible_texts(english)))

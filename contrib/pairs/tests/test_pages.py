@@ -224,7 +224,7 @@ def test_rating_lead_exports_nothing_before_the_last_pair(world: World) -> None:
 def test_workbook_has_judge_reasons_in_the_readers_language(world: World, language: str, helps: str) -> None:
     pair, reason_text = (
         pair_set_of(world).pairs.get(),
-        "기대 답변의 낱말이 있습니다.",
+        "기대 답변의 단어가 있습니다.",
     )  # as the offline baseline says it
     judge_fields = {"pair": pair, "by_judge": True}
     Preference.objects.create(**judge_fields, value=1, author="a@1", origin="a", reason=reason_text)
