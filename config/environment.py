@@ -63,7 +63,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_OIDC_ISSUER": (
         str,
         "",
-        "Issuer of the OpenID Connect provider for log-ins, such as `https://id.example/realms/team`; needs `sso`.",
+        "Issuer of the OpenID Connect provider for logins, such as `https://id.example/realms/team`; needs `sso`.",
     ),
     "CONCORD_OIDC_CLIENT": (str, "", "Client ID of this site at the provider."),
     "CONCORD_OIDC_SECRET": (str, "", "Client secret."),
@@ -71,7 +71,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_OIDC_MATCH_EMAIL": (
         bool,
         False,
-        "On the first log-in of an identity, link it with the account of its verified e-mail address.",
+        "On the first login of an identity, link it with the account of its verified e-mail address.",
     ),
     "CONCORD_SECOND_FACTOR": (
         str,
@@ -93,7 +93,8 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_HOST": (
         str,
         "",
-        "Name of this cluster in heartbeats; empty: the machine's. Clusters on one machine need different names.",
+        "Name of this cluster in heartbeats. Default: the machine's name. Clusters on one machine need different "
+        "names.",
     ),
     "CONCORD_WORKERS": (int, 2, "Worker processes of a cluster."),
     "CONCORD_WEB_PROCESSES": (int, 0, "Web server processes of `serve`; 0: one per core, at most four."),
@@ -121,7 +122,8 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_TRACE_MASKS": (
         list,
         ["email", "phone", "resident_number", "card"],
-        "Masked in received traces in addition to secrets, before they are stored; or patterns such as `EMP-####`.",
+        "Kinds of data, or patterns such as `EMP-####`, to mask in received traces before they are stored. Secrets are "
+        "always masked.",
     ),
     "CONCORD_LARGE_UPLOAD_BYTES": (
         int,

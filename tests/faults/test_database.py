@@ -60,7 +60,7 @@ def interrupt_database(site: Site, seconds: float) -> None:
 
 
 @pytest.mark.survives(
-    "A database that is away or locked for seconds in mid run",
+    "A database that is unreachable or locked for seconds during a run",
     happens="Workers keep replies and write them afterwards; no call is repeated.",
     see="`database unavailable, trying again` in the log.",
 )

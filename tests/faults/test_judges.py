@@ -57,7 +57,7 @@ def test_short_dated_and_invalid_retry_after_headers_are_survived(site: Site, ju
 
 @pytest.mark.parametrize(("fault", "outcome"), [(actions.hang(), "timeout"), (actions.drip(), "timeout")])
 @pytest.mark.survives(
-    "Replies that hang or drip",
+    "Replies that never end or arrive byte by byte",
     happens="The call ends at `CONCORD_CALL_SECONDS` and is repeated.",
     see="Outcome `timeout`.",
 )
