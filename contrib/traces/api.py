@@ -134,6 +134,8 @@ def _decompress(request: Request) -> bytes:
         raise ParseError(_("The body isn't gzip.")) from error
     if len(decompressed) > limit:
         raise TooLarge(limit)
+    if not decompressor.eof:
+        raise ParseError(_("The body isn't gzip."))
     return decompressed
 
 

@@ -32,7 +32,7 @@ UNKNOWN_SERVICE = "unknown_service"
 _SECRET_NAMES = "password|passwd|secret|api[_-]?key|access[_-]?token"
 _SECRETS = re.compile(
     r"\b(?:sk|pk|rk|ghp|gho|xox[abp]|concord)[-_][A-Za-z0-9_-]{16,}|\bAKIA[0-9A-Z]{16}\b"
-    r"|(?i:\bbearer\s+[A-Za-z0-9._~+/-]{16,}=*)|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
+    r"|(?i:\bbearer\s+[A-Za-z0-9._~+/-]{16,}=*)|\beyJ[\w-]{8,500}\.[\w-]{8,}\.[\w-]{8,}"
     rf"|(?i:\b(?:{_SECRET_NAMES})\b\s*[=:]\s*[^\s\"',;]{{6,}})"
     # Secrets in JSON within a text, at any level of quoting. Name and quotes stay, so that the text remains valid JSON.
     rf"|(?P<prefix>(?i:[\"'][\w.-]{{0,60}}(?:{_SECRET_NAMES}|authorization)\\*[\"']\s*:\s*\\*))"

@@ -198,6 +198,8 @@ def _update_in_batches(rows: models.QuerySet[Any], **values: str) -> int:
 
 def _anonymize(person: User) -> None:
     name = f"erased-{person.pk}"
+    while User.objects.filter(username=name).exclude(pk=person.pk).exists():
+        name += "-"
     # Entries of the back office name rows by their text, which is a person's name, or begins with it for a role.
     entries = {
         User: Q(object_id=str(person.pk)),

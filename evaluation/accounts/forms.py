@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import NON_FIELD_ERRORS
+from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -52,6 +53,7 @@ class OwnTokenForm(forms.Form):
         self.person = person
         self.fields["project"].queryset = access.projects_with(person, Action.RATE)  # type: ignore[attr-defined]
 
+    @transaction.atomic
     def create_token(self) -> tuple[str, ApiToken]:
         """Create the token; returns its text, which is not stored, and its row."""
         cleaned, (text, digest) = self.cleaned_data, new_token()

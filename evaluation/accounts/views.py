@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView, PasswordResetConfirmView
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.templatetags.static import static
@@ -73,10 +74,11 @@ class ChoosePassword(PasswordResetConfirmView):
         return person if person and LimitedBackend().user_can_authenticate(person) else None
 
     def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
-        super().form_valid(form)
-        until = distrust_chosen_password(form.user)
-        detail = {"not_blind_until": until.isoformat()} if until else {}
-        audit.record(form.user, "password.chosen", form.user, **detail)
+        with transaction.atomic():
+            super().form_valid(form)
+            until = distrust_chosen_password(form.user)
+            detail = {"not_blind_until": until.isoformat()} if until else {}
+            audit.record(form.user, "password.chosen", form.user, **detail)
         return complete_login(self.request, form.user, str(self.success_url))
 
 
@@ -93,8 +95,9 @@ class Account(PasswordChangeView):
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         """Change the password; all other sessions of the person end."""
-        response = super().form_valid(form)
-        audit.record(form.user, "password.changed", form.user)
+        with transaction.atomic():
+            response = super().form_valid(form)
+            audit.record(form.user, "password.changed", form.user)
         messages.success(self.request, gettext("Password changed. You are logged out everywhere else."))
         return response
 
@@ -132,8 +135,9 @@ def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
     """Revoke a personal token."""
     token = get_object_or_404(ApiToken, pk=pk, user=signed_in_user(request), revoked_at=None)
     token.revoked_at = timezone.now()
-    token.save(update_fields=["revoked_at"])
-    audit.record(signed_in_user(request), "token.revoked", token)
+    with transaction.atomic():
+        token.save(update_fields=["revoked_at"])
+        audit.record(signed_in_user(request), "token.revoked", token)
     messages.success(request, gettext("Token revoked."))
     return redirect("account")
 

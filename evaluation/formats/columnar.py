@@ -64,7 +64,7 @@ def _read_batches(batches: Iterable[Any], problems: Problems, limits: Limits) ->
     null."""
     builder = TreeBuilder(problems, limits)
     nodes: list[Node] = []
-    size = 0
+    size = text_length = 0
     binary_columns: set[str] = set()
     for batch in batches:
         # A damaged text offset would read outside the buffer and crash the process.
@@ -73,6 +73,8 @@ def _read_batches(batches: Iterable[Any], problems: Problems, limits: Limits) ->
         _check_size(len(nodes) + batch.num_rows, size, problems, limits)
         for row in _rows(batch):
             builder.restart()
+            text_length += _text_length(row)
+            _check_size(len(nodes), text_length, problems, limits)
             entries = {
                 name: value for name, value in row.items() if name != _PANDAS_INDEX_COLUMN or value != len(nodes)
             }
@@ -86,8 +88,19 @@ def _read_batches(batches: Iterable[Any], problems: Problems, limits: Limits) ->
 
 
 def _rows(batch: Any) -> Iterator[dict[str, Any]]:
-    for first in range(0, batch.num_rows, _BATCH_ROWS):
-        yield from batch.slice(first, _BATCH_ROWS).to_pylist()
+    """Yield rows as dictionaries. Values that rows share in the file are copied for each, so such rows come singly."""
+    shares_values = any(kind in str(batch.schema) for kind in ("dictionary", "view", "run_end_encoded"))
+    step = 1 if shares_values else _BATCH_ROWS
+    for first in range(0, batch.num_rows, step):
+        yield from batch.slice(first, step).to_pylist()
+
+
+def _text_length(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return sum(map(_text_length, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(_text_length, value))
+    return len(value) if isinstance(value, str) else 0
 
 
 def _feed(builder: TreeBuilder, value: Any, line: int) -> None:

@@ -237,7 +237,7 @@ def _detect_format(text: str, named_format: str) -> str:
     if named_format in {FileFormat.YAML, FileFormat.CSV}:
         return named_format
     lines = (line.strip() for line in text.split("\n"))
-    first = next(line for line in lines if line)
+    first = next((line for line in lines if line), "")
     if first.startswith("["):
         return FileFormat.JSON
     if first.startswith("{"):

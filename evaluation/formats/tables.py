@@ -212,6 +212,10 @@ def read_xlsx(data: bytes, problems: Problems, limits: Limits) -> Node:
         problems.stop("workbook_broken", detail=f"{type(error).__name__}: {str(error)[:200]}")
 
 
+# Tags of a cell with its value, and tags of styles and lists of sheets, which openpyxl builds slowly.
+_TAGS_PER_VALUE, MAX_OTHER_TAGS = 4, 100_000
+
+
 def _check_archive(data: bytes, problems: Problems, limits: Limits) -> None:
     """Refuse archive bombs and entity declarations before any XML is parsed."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -222,17 +226,25 @@ def _check_archive(data: bytes, problems: Problems, limits: Limits) -> None:
             if not member.filename.endswith((".xml", ".rels")):
                 continue
             content = archive.read(member)
+            holds_cells = "/worksheets/" in member.filename or "sharedStrings" in member.filename
+            if content.count(b"<") > (_TAGS_PER_VALUE * limits.nodes if holds_cells else MAX_OTHER_TAGS):
+                problems.stop("workbook_too_large", limit=limits.unpacked_bytes)
             if b"<!DOCTYPE" in content or b"<!ENTITY" in content or content[:2] in {b"\xff\xfe", b"\xfe\xff"}:
                 problems.stop("workbook_entities")
 
 
 def _table(rows: Iterable[Any], problems: Problems, limits: Limits) -> Node:
+    from openpyxl.cell.read_only import EMPTY_CELL
+
     builder = TreeBuilder(problems, limits)
     header: list[str] = []
     nodes: list[Node] = []
     for number, cells in skip_titles(enumerate(rows, start=1), _cell_texts, problems):
         if number > limits.rows:
             problems.stop("too_many_rows", number, limit=limits.rows)
+        # A stray cell far down leaves hundreds of thousands of rows without cells.
+        if header and set(map(id, cells)) == {id(EMPTY_CELL)}:
+            continue
         row_cells = [_cell(cell, number, header, position, builder) for position, cell in enumerate(cells)]
         if not header:
             names = ["" if cell.absent else cell.spelling for cell in row_cells]

@@ -10,18 +10,21 @@ import re
 
 from evaluation.judging.calls import VERDICT, ResponseFormat
 
-_BLANK = r"[\s\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+_INVISIBLE = r"\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+_BLANK = rf"[\s{_INVISIBLE}]"
+# Patterns are searched in hostile text of megabytes: none may scan a run again from each of its characters.
 _START = re.compile(f"{_BLANK}*")
 _END_TOKENS = (
     r"<\|[A-Za-z][A-Za-z0-9_]{0,40}\|>|<\uff5c[^<>\n]{1,40}\uff5c>|</s>|<eos>|<end_of_turn>|<end_of_text>|\[EOS\]"
 )
-_END = re.compile(f"(?:{_BLANK}|{_END_TOKENS})*\\Z")
-_FENCED = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*[\w+.-]*\s*?(?:\n|(?=\{))(?P<inner>.*?)\s*(?P=fence)\Z", re.DOTALL)
+_MAX_TOKEN_LENGTH = 60
+_END = re.compile(f"(?:{_BLANK}++|{_END_TOKENS})\\Z")
+_FENCED = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*+[\w+.-]*+(?>\s*?(?:\n|(?=\{)))(?P<inner>.*)(?P=fence)\Z", re.DOTALL)
 _EMPHASIS = re.compile(r"(?P<mark>[*_`]{1,3})(?P<inner>\{.*\})(?P=mark)\Z", re.DOTALL)
 # The mark at the start of a line. Lines end at line feeds only, because JSON texts may contain other line ends.
 _MARK = re.compile(
-    rf"^{_BLANK}*?(?:\#{{1,6}}[ \t]+)?(?P<open>[*_`]{{0,3}}){VERDICT[:-1]}(?P<inner>[*_`]{{0,3}})[ \t]*[:\uff1a]"
-    r"(?P<after>[*_`]{0,3})",
+    rf"^(?:[^\S\n]|[{_INVISIBLE}])*?(?:\#{{1,6}}[ \t]+)?(?P<open>[*_`]{{0,3}}){VERDICT[:-1]}"
+    r"(?P<inner>[*_`]{0,3})[ \t]*[:\uff1a](?P<after>[*_`]{0,3})",
     re.MULTILINE,
 )
 _FENCE_LINE = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*[\w+.-]*[ \t\r]*\Z")
@@ -53,8 +56,9 @@ def _without_decoration(text: str, start: int, end: int) -> tuple[int, int]:
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     head = _START.match(text, start, end)
     start = head.end() if head else start
-    tail = _END.search(text[start:end])
-    return start, start + tail.start() if tail else end
+    while tail := _END.search(text, max(start, end - _MAX_TOKEN_LENGTH), end):
+        end = tail.start()
+    return start, end
 
 
 def _end_without_closing(text: str, mark: re.Match[str], start: int, end: int) -> int:
@@ -63,7 +67,7 @@ def _end_without_closing(text: str, mark: re.Match[str], start: int, end: int) -
     remaining = text[:end]
     if opened and remaining.endswith(opened[-1]):
         remaining = remaining.rstrip("*_`")
-    fence = _FENCE_LINE.search(text[start : mark.start()].rstrip())
+    fence = _FENCE_LINE.search(text[start : mark.start()].rstrip()[-_MAX_TOKEN_LENGTH:])
     if fence and remaining.endswith(fence["fence"]):
         remaining = remaining[: -len(fence["fence"])]
     return _trimmed(text, 0, len(remaining))[1]

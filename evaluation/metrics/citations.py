@@ -99,6 +99,8 @@ _VAGUE_LIST = (
 )
 _VAGUE = frozenset(_VAGUE_LIST.split())
 _NO_NAME_BEFORE = re.compile(r"(?:는|한|된|던|할|될|른|면|고|며|서|라|에|의)$")
+# A longer word before a kind of regulation is no name.
+MAX_NAME_LENGTH = 100
 _BEFORE = re.compile(r"([가-힣a-z0-9·]+)\s$")
 _OF_CONNECTOR = re.compile(r",?\s(?:of|in|under) (?:the |our |its )?[\"']?")
 _VAGUE_MENTIONS = ("규정", "규칙", "지침", "법령", "법규", "조항", "관련법")
@@ -199,11 +201,11 @@ def _name_start(text: str, match: re.Match[str]) -> int | None:
         return start
     if prefix:
         return None if prefix in _VAGUE else start
-    preceding = _BEFORE.search(text, 0, start)
+    preceding = _BEFORE.search(text, max(0, start - MAX_NAME_LENGTH), start)
     if preceding is None or preceding[1] in _VAGUE or without_particle(preceding[1]) != preceding[1]:
         return None
     if preceding[1] == "관한":
-        earlier = _BEFORE.search(text, 0, preceding.start())
+        earlier = _BEFORE.search(text, max(0, preceding.start() - MAX_NAME_LENGTH), preceding.start())
         return earlier.start() if earlier else None
     return None if _NO_NAME_BEFORE.search(preceding[1]) else preceding.start()
 

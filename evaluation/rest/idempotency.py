@@ -19,6 +19,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from evaluation.core.errors import DomainError
 from evaluation.models import IdempotencyKey, User
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
@@ -38,10 +39,11 @@ def run_once(method: Callable[..., Response], request: Request, *args: Any, **kw
     """Run the method, or return the stored response if the user sent the key within a day.
 
     The effect and the response are stored in one transaction: a killed process leaves neither, and of two concurrent
-    requests the second waits for the first. Errors are not stored.
+    requests the second waits for the first. Refusals are not stored; what the method keeps of a refused request, such
+    as a draft, stays.
 
     :raises KeyReused: for a key used with another address, body or project of the token.
-    :raises ValidationError: for a key that is empty or too long."""
+    :raises ValidationError: for a key that is empty or too long, and where responses are not JSON."""
     key = request.headers[IDEMPOTENCY_HEADER]
     if not 0 < len(key) <= MAX_KEY_LENGTH:
         raise ValidationError({IDEMPOTENCY_HEADER: [_("Must be 1 to 200 characters.")]})
@@ -59,11 +61,23 @@ def run_once(method: Callable[..., Response], request: Request, *args: Any, **kw
             if row.request_hash != request_digest:
                 raise KeyReused
             return Response(row.answer, status=row.status, headers={"Idempotency-Replayed": "true"})
-        response = method(request, *args, **kwargs)
-        row.status = response.status_code
-        row.answer = None if response.data is None else orjson.loads(_render(response.data))
-        row.save(update_fields=["status", "answer"])
-    return response
+        try:
+            response = method(request, *args, **kwargs)
+        except (DomainError, APIException) as error:
+            row.delete()
+            refusal = error
+        else:
+            if not isinstance(response, Response):
+                raise ValidationError({IDEMPOTENCY_HEADER: [_("Not supported at this address.")]})
+            _store_response(row, response)
+            return response
+    raise refusal
+
+
+def _store_response(row: IdempotencyKey, response: Response) -> None:
+    row.status = response.status_code
+    row.answer = None if response.data is None else orjson.loads(_render(response.data))
+    row.save(update_fields=["status", "answer"])
 
 
 def purge_expired() -> int:

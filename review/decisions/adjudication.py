@@ -175,9 +175,9 @@ def rule_on(event: ItemEvent, *, upheld: bool, reason: str, by: User) -> EventRu
                 ReviewItem.objects.filter(pk=item.pk).update(state=ReviewItem.State.WITHDRAWN)
             else:
                 settle_case(item, after_ruling=True)
+            audit.record(by, "flag_ruled", item, event=event.pk, upheld=upheld)
     except IntegrityError as error:
         raise DomainError("ruled_already") from error
-    audit.record(by, "flag_ruled", item, event=event.pk, upheld=upheld)
     return ruling
 
 

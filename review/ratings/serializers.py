@@ -46,10 +46,20 @@ def parts_field() -> ListField:
     return ListField(child=PartBody(), default=list, max_length=1_000)
 
 
+class NumberField(FloatField):
+    """A number; ``true`` is none, although Python counts it as 1."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool):
+            self.fail("invalid")
+        number: float = super().to_internal_value(data)
+        return number
+
+
 class RatingInputBody(StrictSerializer):
     """A rating of one metric: one of value, label, parts and cannot_judge, the last with an optional reason."""
 
-    value = FloatField(allow_null=True, default=None)
+    value = NumberField(allow_null=True, default=None)
     label = label_field()
     cannot_judge = BooleanField(default=False)
     reason_code = optional_text(40)
@@ -78,7 +88,7 @@ class DraftBody(StrictSerializer):
 class ChangeBody(StrictSerializer):
     """A new value or label for one metric, or neither to keep the first rating; and a reason."""
 
-    value = FloatField(allow_null=True, default=None)
+    value = NumberField(allow_null=True, default=None)
     label = label_field()
     reason_code = optional_text(40)
     parts = parts_field()

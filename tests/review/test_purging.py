@@ -92,6 +92,13 @@ def test_erased_person_leaves_only_figures(reviewer: User) -> None:
     assert erasure.erase_person(reviewer, by=None) == {}  # nothing is left to do
 
 
+def test_person_is_erased_although_the_name_is_taken(reviewer: User) -> None:
+    make_user(username=f"erased-{reviewer.pk}")
+    erasure.erase_person(reviewer, by=None)
+    reviewer.refresh_from_db()
+    assert reviewer.username == f"erased-{reviewer.pk}-"
+
+
 def test_last_administrator_is_not_erased(reviewer: User) -> None:
     boss = User.objects.create_superuser("boss")
     with pytest.raises(DomainError, match="last_superuser"):

@@ -197,6 +197,24 @@ def test_consecutive_pandas_index_is_left_out() -> None:
     assert facts(expect_problems(read_questions, ",question\n0,q\n5,p\n", "a.csv")) == [("header_empty", 1, "")]
 
 
+def test_text_shared_by_many_rows_counts_for_each() -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow (the extra arrow) is not installed")
+    shared = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 300, pyarrow.int32()), ["x" * 800_000])
+    sink = io.BytesIO()
+    _write_parquet(pyarrow.table({"question": shared, "category": ["a"] * 300}), sink)
+    assert len(sink.getvalue()) < 1_000_000
+    assert [code for code, *_ in facts(expect_problems(read_questions, sink.getvalue(), "a.parquet"))] == [
+        "workbook_too_large"
+    ]
+
+
+@pytest.mark.parametrize("name", ["a.json", "a", "a.jsonl"])
+def test_file_that_begins_with_megabytes_of_blanks_is_refused_or_read(name: str) -> None:
+    assert expect_problems(
+        lambda data, name: read_question_set(MemorySource(data), name), b" " * 3_000_000 + b"[", name
+    )
+
+
 TITLED = (["Answers of March", "", ""], ["", "", ""], ["checked by Kim", "", ""], ["question", "expected_answer", "n"])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Callable
 from typing import Any
 
@@ -139,6 +141,38 @@ def test_limits_apply_in_every_tree() -> None:
 def test_invalid_header_is_reported(text: str, expected: tuple[str, int, str]) -> None:
     assert reported_problems(read_csv, text) == [expected]
     assert reported_problems(read_xlsx, xlsx(*[line.split(",") for line in text.split("\n")])) == [expected]
+
+
+def workbook_with(sheet_row: str, *, styles: int = 0) -> bytes:
+    """A workbook whose sheet has a header and this row, in XML, and this many additional styles."""
+    original, buffer = zipfile.ZipFile(io.BytesIO(xlsx(["question", "category"]))), io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member in original.infolist():
+            text = original.read(member).decode()
+            if member.filename == "xl/worksheets/sheet1.xml":
+                text = text.replace('<dimension ref="A1:B1" />', "").replace("</sheetData>", f"{sheet_row}</sheetData>")
+            if member.filename == "xl/styles.xml":
+                text = text.replace("</cellXfs>", "<xf/>" * styles + "</cellXfs>")
+            archive.writestr(member.filename, text)
+    return buffer.getvalue()
+
+
+def test_stray_cell_far_down_is_read_with_its_row() -> None:
+    row = '<row r="400000"><c r="A400000" t="inlineStr"><is><t>Why?</t></is></c></row>'
+    node = read_xlsx(workbook_with(row), Problems("a.xlsx"), Limits())
+    assert [row.line for row in node.elements] == [400_000]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [workbook_with("<row>" + "<c/>" * 100 + "</row>"), workbook_with("", styles=100_001)],
+    ids=["cells", "styles"],
+)
+def test_workbook_with_too_many_tags_is_refused_before_it_is_read(content: bytes) -> None:
+    problems = Problems("a.xlsx")
+    with pytest.raises(InvalidFile):
+        read_xlsx(content, problems, Limits(nodes=20))
+    assert [problem.code for problem in problems.errors] == ["workbook_too_large"]
 
 
 @pytest.mark.parametrize("text", ['a\n"1\n2', 'a\n"1"2\n'])

@@ -26,6 +26,17 @@ def verdict_score(text: str, response_format: ResponseFormat) -> int | None:
     return parsed.parts["correctness"]["score"] if parsed.outcome is Outcome.OK else None
 
 
+@pytest.mark.parametrize("response_format", list(ResponseFormat))
+@pytest.mark.parametrize("run", [" ", "\u200b", "\n", "</s>", "`", "~", "```json ", "*", "# ", "{", "}"])
+def test_long_runs_of_decoration_are_scanned_once(run: str, response_format: ResponseFormat) -> None:
+    """A pattern that scans a run from each of its characters takes minutes for these."""
+    long_run = run * (300_000 // len(run))
+    texts = (f"{long_run}x", f"x{long_run}x", f"```{long_run}x", f'{{"reason": "{long_run}x"}}', f"{VERDICT}{long_run}")
+    for text in texts:
+        span = find_verdict(text, response_format)
+        assert span is None or 0 <= span[0] <= span[1] <= len(text)
+
+
 @pytest.mark.parametrize(
     "text",
     [

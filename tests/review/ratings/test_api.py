@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from review.models import Assignment, Rating
+from evaluation.models import IdempotencyKey
+from review.models import Assignment, Draft, Rating
+from review.queues.creation import close_queue
 from review.ratings.submitting import queue_metrics
 from tests.factories import make_queue, make_scored_run, make_user
-from tests.review.clients import Caller, members
+from tests.review.clients import API, GOOD, Caller, members
 
 pytestmark = pytest.mark.django_db
 
@@ -52,6 +54,26 @@ def test_repeated_key_with_another_value_is_409_and_the_first_rating_stays() -> 
     assert (response.status_code, response.json()["code"]) == (409, "key_reused")
     assert list(Rating.objects.values_list("value", flat=True)) == [2, 2]
     assert me.submit(item, key="form", values=values).json()["repeated"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"idempotency-key": "k"}], ids=["without key", "with key"])
+def test_refused_rating_of_a_closed_queue_stays_as_draft(headers: dict[str, str]) -> None:
+    queue = make_queue()
+    (me,) = members(queue)
+    item = me.next(queue)["id"]
+    close_queue(queue, by=None)
+    body = {"values": GOOD, "idempotency_key": "form"}
+    response = me.client.post(f"{API}/items/{item}/submit/", body, format="json", headers=headers)
+    assert (response.status_code, response.json()["code"]) == (409, "queue_closed")
+    assert Draft.objects.get().assignment_id
+    assert not IdempotencyKey.objects.exists()
+
+
+def test_true_is_not_a_number() -> None:
+    queue = make_queue()
+    (me,) = members(queue)
+    values = GOOD | {"correctness": {"value": True}}
+    assert me.submit(me.next(queue)["id"], values=values).status_code == 400
 
 
 def test_draft_is_stored_and_returned_with_the_card() -> None:
