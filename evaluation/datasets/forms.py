@@ -96,10 +96,9 @@ COLUMN_REMARKS = {"reference_not_found", "passages_not_found"}
 def encoding_form(batch: ImportBatch, encoding: str) -> EncodingForm | None:
     """Encoding form for a file that is not in UTF-8 or was read in a chosen encoding."""
     chosen = str(batch.options.get("encoding", "")) or encoding
-    return EncodingForm(initial={"encoding": chosen}) if chosen in {"cp949", "cp1252"} else None
+    return EncodingForm(initial={"encoding": chosen}) if {chosen, encoding} & {"cp949", "cp1252"} else None
 
 
-MAX_SAMPLE_LENGTH = 80
 FIELD_TITLES = {
     "question": _("Question"),
     "id": _("Question ID"),
@@ -138,7 +137,7 @@ class ColumnsForm(forms.Form):
             field = forms.ChoiceField(label=column, label_suffix="", choices=choices, required=False)
             field.initial = first if first in field_choices else ""
             # The template shows one value a line.
-            field.samples = [text[:MAX_SAMPLE_LENGTH] for text in (samples or {}).get(column, ())]  # type: ignore[attr-defined]
+            field.samples = (samples or {}).get(column, ())  # type: ignore[attr-defined]
             self.fields[f"column_{index}"] = field
 
     def clean(self) -> None:

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from django.conf import settings
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from evaluation.accounts import audit
@@ -32,8 +33,8 @@ from evaluation.datasets.importing import (
 )
 from evaluation.formats.columns import guess_columns
 from evaluation.formats.question_rows import QuestionFile
-from evaluation.formats.reading import WESTERN, display_name, read_columns, recode
-from evaluation.formats.shaping import column_map, read_map
+from evaluation.formats.reading import WESTERN, display_name, recode
+from evaluation.formats.shaping import UnknownColumns, column_map, read_map
 from evaluation.formats.streaming import MemorySource, read_question_set
 from evaluation.formats.tree import Columns
 from evaluation.models import ImportBatch, Project, QuestionSet, User
@@ -178,40 +179,18 @@ def read_if_known(read: Callable[[], _File]) -> _File | None:
     :raises InvalidFile: for any other problem."""
     try:
         return read()
-    except InvalidFile as error:
-        if not has_unknown_columns(error):
-            raise
-    return None
+    except UnknownColumns:
+        return None
 
 
-def has_unknown_columns(error: InvalidFile) -> bool:
-    return any(problem.code == "columns_unknown" for problem in error.problems)
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnGuesses:
-    """Columns of an upload with their likely fields and first values. ``source``: file whose confirmed mapping of an
-    equal header was used, or empty."""
-
-    columns: Columns
-    samples: Mapping[str, Sequence[str]]
-    source: str
-
-
-def guess_upload_columns(batch: ImportBatch) -> ColumnGuesses:
-    """Guess the fields of an upload's columns, by the project's last confirmed upload with an equal header if any.
-
-    :raises InvalidFile: if the file cannot be parsed.
-    :raises DomainError: ``upload_expired``."""
-    utf8 = recode(stored_content(batch), str(batch.options.get("encoding", "")), batch.file_name)
-    samples = read_columns(utf8, batch.file_name, batch.kind)
-    names = list(samples)
-    confirmed = ImportBatch.objects.filter(project=batch.project_id, kind=batch.kind, state=State.CONFIRMED)
-    saved = confirmed.filter(options__header="\n".join(names)).order_by("-pk").first()
+def guess_upload_columns(batch: ImportBatch, names: Sequence[str]) -> tuple[Columns, str]:
+    """Guess the fields of an upload's columns, by the last mapping of an equal header in the project if any, which was
+    confirmed or chosen for this upload. Return also the file of that mapping, or an empty text."""
+    mapped = ImportBatch.objects.filter(Q(state=State.CONFIRMED) | Q(pk=batch.pk), project=batch.project_id)
+    saved = mapped.filter(kind=batch.kind, options__header="\n".join(names)).order_by("-pk").first()
     if saved is None:
-        return ColumnGuesses(guess_columns(batch.kind, names), samples, "")
-    columns = tuple((column, field or "metadata") for column, field in saved.options["columns"])
-    return ColumnGuesses(columns, samples, saved.file_name)
+        return guess_columns(batch.kind, names), ""
+    return tuple((column, field or "metadata") for column, field in saved.options["columns"]), saved.file_name
 
 
 def must_confirm_windows_1252(error: InvalidFile) -> bool:
@@ -220,12 +199,12 @@ def must_confirm_windows_1252(error: InvalidFile) -> bool:
 
 
 def choose_encoding(batch: ImportBatch, encoding: str, preview: Callable[[ImportBatch], object]) -> None:
-    """Set the encoding of an upload if ``preview`` can read it so.
+    """Set the encoding of an upload if ``preview`` can read it so, except for unknown columns.
 
     :raises InvalidFile: otherwise; the upload is unchanged.
     :raises DomainError: ``upload_expired``."""
     batch.options = {**batch.options, "encoding": encoding}
-    preview(batch)
+    read_if_known(lambda: preview(batch))
     ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED).update(options=batch.options)
 
 
@@ -244,10 +223,15 @@ def choose_columns(batch: ImportBatch, columns: Columns, preview: Callable[[Impo
 
     :raises InvalidFile: otherwise; the upload is unchanged.
     :raises DomainError: ``upload_expired``."""
-    header = "\n".join(column for column, _field in columns)
-    batch.options |= {"map": column_map(batch.kind, columns), "header": header, "columns": columns}
+    batch.options |= column_options(batch.kind, columns)
     preview(batch)
     ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED).update(options=batch.options)
+
+
+def column_options(kind: str, columns: Columns) -> dict[str, Any]:
+    """Options of an upload whose columns have these fields."""
+    header = "\n".join(column for column, _field in columns)
+    return {"map": column_map(kind, columns), "header": header, "columns": columns}
 
 
 def claim_upload(batch: ImportBatch) -> bool:

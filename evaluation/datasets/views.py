@@ -16,7 +16,7 @@ from evaluation.accounts.access import signed_in_form, signed_in_get, signed_in_
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.core.roles import Action
-from evaluation.datasets.forms import ColumnsForm, EncodingForm, UploadForm
+from evaluation.datasets.forms import ColumnsForm, EncodingForm, UploadForm, encoding_form
 from evaluation.datasets.pages import LargeUpload, PreviewPage, SetListPage, SetPage, UploadPage
 from evaluation.datasets.uploads import (
     ANSWERS,
@@ -24,14 +24,15 @@ from evaluation.datasets.uploads import (
     Preview,
     choose_columns,
     choose_encoding,
+    column_options,
     confirm_upload,
     guess_upload_columns,
-    has_unknown_columns,
     preview,
-    read_if_known,
     store_upload,
     stored_preview,
 )
+from evaluation.formats.shaping import UnknownColumns
+from evaluation.formats.tree import Columns
 from evaluation.messages.explanations import explain, explain_refusal
 from evaluation.models import ImportBatch, ImportWork, QuestionSet
 from evaluation.runs.answer_uploads import AnswersPreview, preview_answers
@@ -39,8 +40,10 @@ from evaluation.runs.large_uploads import (
     CHUNK_BYTES,
     LARGE_BYTES,
     cancel_large_file,
+    check_again,
     confirm_large_file,
     store_large_questions,
+    unknown_columns,
 )
 
 PREVIEWS: dict[str, Callable[[ImportBatch], Preview | AnswersPreview]] = {
@@ -112,6 +115,7 @@ def upload(request: HttpRequest) -> HttpResponse:
     try:
         if file.size > LARGE_BYTES:
             pieces = file.chunks(CHUNK_BYTES)
+            options |= {"asks_columns": True}
             batch = store_large_questions(project, name, file.name, pieces, user, options=options)
         else:
             batch = store_upload(project, QUESTIONS, name, file.name, file.read(), options, user)
@@ -132,11 +136,13 @@ def upload_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     if batch.state not in {ImportBatch.State.PARSED, ImportBatch.State.EXPIRED}:
         return render(request, "evaluation/datasets/upload_progress.html", {"page": LargeUpload.of(batch)})
     if (work := ImportWork.objects.filter(batch=batch).first()) and batch.state == ImportBatch.State.PARSED:
+        if error := unknown_columns(work):
+            return response_or_refresh(request, columns_page(request, batch, error))
         page = PreviewPage(batch, stored_preview(batch, work.summary), large=True)
         return response_or_refresh(request, render(request, "evaluation/datasets/upload_preview.html", {"page": page}))
     try:
         page = PreviewPage(batch, preview(batch))
-    except InvalidFile as error:
+    except UnknownColumns as error:
         return columns_page(request, batch, error)
     except DomainError as error:
         messages.error(request, explain_refusal(error))
@@ -147,14 +153,16 @@ def upload_preview(request: HttpRequest, uuid: str) -> HttpResponse:
 @signed_in_post
 def columns(request: HttpRequest, uuid: str, kind: str) -> HttpResponse:
     """Read the file again with the chosen columns."""
-    batch, read_preview = fetch_upload(request, uuid, kind), PREVIEWS[kind]
+    batch = fetch_upload(request, uuid, kind)
+    work = ImportWork.objects.filter(batch=batch).first()
     try:
-        file = read_if_known(lambda: read_preview(batch))
-        form = ColumnsForm(kind, file.columns if file else guess_upload_columns(batch).columns, request.POST)
-        if form.is_valid():
-            choose_columns(batch, form.chosen_columns, read_preview)
-        else:
+        form = ColumnsForm(kind, _read_columns(batch, work), request.POST)
+        if not form.is_valid():
             messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
+        elif work:
+            check_again(batch, column_options(kind, form.chosen_columns))
+        else:
+            choose_columns(batch, form.chosen_columns, PREVIEWS[kind])
     except InvalidFile as error:
         messages.error(request, explain(error.problems[0]))
     except DomainError as error:
@@ -162,12 +170,28 @@ def columns(request: HttpRequest, uuid: str, kind: str) -> HttpResponse:
     return redirect("question-set-preview" if kind == QUESTIONS else "answers-preview", batch.uuid)
 
 
+def _read_columns(batch: ImportBatch, work: ImportWork | None) -> Columns:
+    """The columns of an upload with their fields, which are empty if they are unknown.
+
+    :raises InvalidFile: if the file cannot be read.
+    :raises DomainError: ``upload_expired``."""
+    try:
+        if work is None:
+            return PREVIEWS[batch.kind](batch).columns
+        error = unknown_columns(work)
+    except UnknownColumns as refusal:
+        error = refusal
+    return tuple((column, "") for column in error.samples) if error else ()
+
+
 @signed_in_post
 def encoding(request: HttpRequest, uuid: str, kind: str) -> HttpResponse:
     """Read the file again in the chosen encoding."""
     batch, form = fetch_upload(request, uuid, kind), EncodingForm(request.POST)
     try:
-        if form.is_valid():
+        if form.is_valid() and ImportWork.objects.filter(batch=batch).exists():
+            check_again(batch, {"encoding": form.cleaned_data["encoding"], "map": ""})
+        elif form.is_valid():
             choose_encoding(batch, form.cleaned_data["encoding"], PREVIEWS[kind])
     except InvalidFile as error:
         messages.error(request, explain(error.problems[0]))
@@ -203,18 +227,20 @@ def upload_cancel(request: HttpRequest, uuid: str, kind: str) -> HttpResponse:
     return redirect("question-set-preview" if kind == QUESTIONS else "answers-preview", batch.uuid)
 
 
-def columns_page(request: HttpRequest, batch: ImportBatch, error: InvalidFile) -> HttpResponse:
-    """Ask for the fields of an upload's columns.
-
-    :raises InvalidFile: for any other problem of the file."""
-    if not has_unknown_columns(error):
-        raise error
-    guesses = guess_upload_columns(batch)
-    form = ColumnsForm(batch.kind, guesses.columns, samples=guesses.samples)
+def columns_page(request: HttpRequest, batch: ImportBatch, error: UnknownColumns) -> HttpResponse:
+    """Ask for the fields of an upload's columns. If the chosen ones did not fit, list the problems."""
+    guesses, source = guess_upload_columns(batch, list(error.samples))
+    form = ColumnsForm(batch.kind, guesses, samples=error.samples)
     form.needs_choice = True
-    return render(
-        request, "evaluation/datasets/map_columns.html", {"batch": batch, "columns": form, "source": guesses.source}
-    )
+    is_mapped = all(problem.code != "columns_unknown" for problem in error.problems)
+    page = {
+        "batch": batch,
+        "columns": form,
+        "source": source,
+        "encoding": encoding_form(batch, error.encoding),
+        "problems": error.problems if is_mapped else (),
+    }
+    return render(request, "evaluation/datasets/map_columns.html", page)
 
 
 def response_or_refresh(request: HttpRequest, response: HttpResponse) -> HttpResponse:

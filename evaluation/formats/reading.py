@@ -18,11 +18,11 @@ from evaluation.formats.label_studio import read_annotations
 from evaluation.formats.question_rows import QuestionFile, question_file
 from evaluation.formats.rating_rows import RatingFile, rating_file
 from evaluation.formats.record_formats import record_formats
-from evaluation.formats.shaping import ANSWERS, QUESTIONS, Shape, apply_shape, sample_columns
+from evaluation.formats.shaping import ANSWERS, QUESTIONS, Shape, apply_shape
 from evaluation.formats.tables import read_csv, read_xlsx, transpose_columns
 from evaluation.formats.text_trees import read_json, read_json_lines, read_yaml
 from evaluation.formats.trec import QRELS, RUN, TOPICS, detect_trec_form, read_qrels, read_run, read_topics
-from evaluation.formats.tree import MAX_BYTES, FileTree, Limits, Node, Problems, plain_value
+from evaluation.formats.tree import MAX_BYTES, FileTree, Limits, Node, Problems
 
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 MAX_NAME_LENGTH = 100
@@ -252,8 +252,6 @@ def _detect_format(text: str, named_format: str) -> str:
     return FileFormat.CSV if re.search(r"[,;\t]", first) else ""
 
 
-# Records whose values help to assign the columns.
-PREVIEW_RECORDS = 5
 # Limit for ids in one message.
 MAX_NAMED_IDS = 5
 QUESTION_FORMATS = tuple(
@@ -338,19 +336,6 @@ def read_record_tree(data: bytes, problems: Problems, accepted: tuple[FileFormat
     for record_format in record_formats():
         tree = record_format.records(tree, problems)
     return tree
-
-
-def read_columns(data: bytes, name: str, kind: str) -> dict[str, list[str]]:
-    """Return the columns of a file with their values in the first rows.
-
-    :raises InvalidFile: if it cannot be parsed."""
-    accepted = QUESTION_FORMATS if kind == QUESTIONS else ANSWER_FORMATS
-    records = read_record_tree(data, Problems(display_name(name)), accepted, len(data)).root.elements
-    first = records[:PREVIEW_RECORDS]
-    return {
-        column: [str(plain_value(row.entries[column])) if column in row.entries else "" for row in first]
-        for column in sample_columns(records)
-    }
 
 
 def read_file_tree(data: bytes, problems: Problems, accepted: tuple[FileFormat, ...], max_bytes: int) -> FileTree:

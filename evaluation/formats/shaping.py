@@ -18,6 +18,7 @@ from jmespath.functions import Functions, signature
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
+from evaluation.core.errors import InvalidFile, Problem
 from evaluation.core.samples import FrozenModel
 from evaluation.formats import promptfoo
 from evaluation.formats.columns import guess_columns, lacks_required_columns
@@ -35,6 +36,9 @@ _MAX_EXPRESSION_LENGTH = 2_000
 _MAX_LISTS = 3
 # Number of rows from which columns are detected.
 SAMPLE_ROWS = 50
+# Records whose values help to map the columns, and the characters of a value.
+PREVIEW_RECORDS = 5
+MAX_SAMPLE_LENGTH = 80
 _NAME = re.compile(r'[A-Za-z_]\w*|"[^"]+"')
 
 
@@ -213,7 +217,7 @@ def apply_shape(tree: FileTree, kind: str, chosen_shape: Shape | None, problems:
     :raises InvalidFile: if the shape has no such kind of row, or there are no records at its path."""
     shape = chosen_shape or recognise_shape(tree.root)
     if shape is None:
-        refuse_unknown_columns(tree.root.elements, kind, problems)
+        refuse_unknown_columns(tree.root.elements, kind, problems, tree.encoding)
         return tree
     reader = record_reader(shape, kind, problems)
     records = [node for node in shape.records(tree.root) if node.kind is NodeKind.MAP]
@@ -227,19 +231,29 @@ def apply_shape(tree: FileTree, kind: str, chosen_shape: Shape | None, problems:
     return reader.finish_tree(tree._replace(root=root), shape, kind, has_rows=bool(rows))
 
 
-def sample_columns(records: Sequence[Node]) -> list[str]:
-    """Names of the columns of the first records, in order."""
-    return list(dict.fromkeys(name for record in records[:SAMPLE_ROWS] for name in record.entries))
+class UnknownColumns(InvalidFile):
+    """No column is known for a required field. ``samples``: each column with its values in the first records."""
+
+    def __init__(self, problems: Iterable[Problem], samples: Mapping[str, Sequence[str]], encoding: str) -> None:
+        super().__init__(problems)
+        self.samples, self.encoding = samples, encoding
 
 
-def refuse_unknown_columns(records: Sequence[Node], kind: str, problems: Problems) -> None:
+def refuse_unknown_columns(records: Sequence[Node], kind: str, problems: Problems, encoding: str = "utf-8") -> None:
     """Refuse records without a known column for a required field, once, with a proposed map.
 
-    :raises InvalidFile: ``columns_unknown``."""
-    names = sample_columns(records)
-    if len(names) > 1 and lacks_required_columns(kind, names):
-        proposal = column_map(kind, guess_columns(kind, names))
-        problems.stop("columns_unknown", records[0].line, columns=", ".join(names), map=proposal)
+    :raises UnknownColumns: ``columns_unknown``, after the problems so far."""
+    names = list(dict.fromkeys(name for record in records[:SAMPLE_ROWS] for name in record.entries))
+    if len(names) < 2 or not lacks_required_columns(kind, names):
+        return
+    proposal = column_map(kind, guess_columns(kind, names))
+    problems.add("columns_unknown", records[0].line, columns=", ".join(names), map=proposal)
+    first = [record.entries for record in records[:PREVIEW_RECORDS]]
+    samples = {
+        name: [str(plain_value(row[name]))[:MAX_SAMPLE_LENGTH] if name in row else "" for row in first]
+        for name in names
+    }
+    raise UnknownColumns(problems.sorted_by_line(), samples, encoding)
 
 
 def require_map(shape: Shape, kind: str, problems: Problems) -> QuestionMap | AnswerMap:

@@ -44,7 +44,7 @@ from evaluation.formats.shaping import (
     refuse_unknown_columns,
 )
 from evaluation.formats.spool import SpooledIndex, SpooledSequence
-from evaluation.formats.tables import SEPARATOR_LINE, detect_delimiter, read_header, read_row, skip_titles
+from evaluation.formats.tables import SEPARATOR_LINE, CsvTable, detect_delimiter, skip_titles
 from evaluation.formats.text_trees import JSONSyntaxError, scan_json
 from evaluation.formats.tree import FileTree, Limits, Node, NodeKind, Problems, TreeBuilder
 
@@ -293,16 +293,11 @@ def _table(file: BinaryIO, head: str, problems: Problems) -> Iterator[_StreamedR
     # Keeps the end of each row, because titles are looked for several rows ahead.
     rows = ((number, cells, end) for number, cells in enumerate(reader, 1))
 
-    builder = TreeBuilder(problems, _LIMITS)
-    header: list[str] = []
+    table = CsvTable(TreeBuilder(problems, _LIMITS))
     number = 0
     try:
         for number, cells, row_end in skip_titles(rows, itemgetter(1), problems):
-            if not header:
-                header = read_header(cells, problems, row=number)
-                if len(header) > _LIMITS.columns:
-                    problems.stop("too_many_columns", number, limit=_LIMITS.columns)
-            elif any(cell.strip() for cell in cells) and (node := read_row(header, cells, number, builder)):
+            if node := table.read(cells, number):
                 yield _StreamedRecord(node, row_end)
     except csv.Error as error:
         problems.stop("csv_syntax", number + 1, detail=str(error))

@@ -77,6 +77,38 @@ def row_node(header: Sequence[str], cells: Sequence[Node], row: int) -> Node:
 csv.field_size_limit(2**31 - 1)
 
 
+class CsvTable:
+    """Builds the nodes of rows below a header. A column without a name is left out if it is empty, and reported once
+    otherwise; the first column may be pandas' index."""
+
+    def __init__(self, builder: TreeBuilder) -> None:
+        self.header: list[str] = []
+        self._builder, self._header_row = builder, 0
+        # Positions of columns without a name.
+        self._nameless: set[int] = set()
+        self._reported: set[int] = set()
+
+    def read(self, cells: list[str], number: int) -> Node | None:
+        """Build a row's node; ``None`` for the header, and for a blank or ragged row.
+
+        :raises InvalidFile: for too many columns."""
+        header, problems = self.header, self._builder.problems
+        if not header:
+            self.header, self._header_row = read_header(cells, problems, row=number, may_be_blank=True), number
+            self._nameless = {position for position, name in enumerate(self.header) if position and not name}
+            if len(self.header) > (limit := self._builder.limits.columns):
+                problems.stop("too_many_columns", number, limit=limit)
+            return None
+        if self._nameless and len(cells) >= len(header):
+            for position in sorted(self._nameless - self._reported):
+                if cells[position].strip():
+                    problems.add("header_empty", self._header_row, column=position + 1)
+                    self._reported.add(position)
+            header = [name for position, name in enumerate(header) if position not in self._nameless]
+            cells = [cell for position, cell in enumerate(cells) if position not in self._nameless]
+        return read_row(header, cells, number, self._builder) if any(cell.strip() for cell in cells) else None
+
+
 def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
     """Return the rows below the header as maps of cells; blank rows are skipped but counted.
 
@@ -84,13 +116,9 @@ def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
     cells are collected."""
     text, delimiter = detect_delimiter(text, problems)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    builder = TreeBuilder(problems, limits)
-    header: list[str] = []
+    table = CsvTable(TreeBuilder(problems, limits))
     nodes: list[Node] = []
-    number = header_row = 0
-    # Positions of columns without a name, which are left out if they are empty; others are reported once.
-    nameless: set[int] = set()
-    reported: set[int] = set()
+    number = 0
     try:
         # Refuse the file before building nodes for hundreds of thousands of rows.
         if text.count("\n") > limits.rows:
@@ -100,25 +128,11 @@ def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
         for number, cells in skip_titles(enumerate(rows, start=1), itemgetter(1), problems):
             if number > limits.rows:
                 problems.stop("too_many_rows", number, limit=limits.rows)
-            if not header:
-                header, header_row = read_header(cells, problems, row=number, may_be_blank=True), number
-                nameless = {position for position, name in enumerate(header) if position and not name}
-                if len(header) > limits.columns:
-                    problems.stop("too_many_columns", number, limit=limits.columns)
-            elif nameless and len(cells) >= len(header) and any(cells):
-                for position in sorted(nameless - reported):
-                    if cells[position].strip():
-                        problems.add("header_empty", header_row, column=position + 1)
-                        reported.add(position)
-                names = [name for position, name in enumerate(header) if position not in nameless]
-                cells = [cell for position, cell in enumerate(cells) if position not in nameless]
-                if any(cell.strip() for cell in cells) and (node := read_row(names, cells, number, builder)):
-                    nodes.append(node)
-            elif any(cell.strip() for cell in cells) and (node := read_row(header, cells, number, builder)):
+            if node := table.read(cells, number):
                 nodes.append(node)
     except csv.Error as error:
         problems.stop("csv_syntax", number + 1, detail=str(error))
-    return Node(NodeKind.LIST, _without_index(header, nodes, problems), 1)
+    return Node(NodeKind.LIST, _without_index(table.header, nodes, problems), 1)
 
 
 def _without_index(header: Sequence[str], nodes: list[Node], problems: Problems) -> list[Node]:

@@ -215,7 +215,7 @@ class Problems:
         self.errors.append(self._problem(code, line, field, params))
         if len(self.errors) == MAX_PROBLEMS:
             self.errors.append(Problem("too_many_problems", self.file, None, "", {"limit": MAX_PROBLEMS}))
-            raise InvalidFile(self._sorted_by_line())
+            raise InvalidFile(self.sorted_by_line())
 
     def remark(self, code: str, line: int | None = None, field: str = "", **params: Any) -> None:
         """Add a remark for the preview."""
@@ -232,21 +232,21 @@ class Problems:
 
         :raises InvalidFile: always, with every problem so far."""
         self.errors.append(self._problem(code, line, field, params))
-        raise InvalidFile(self._sorted_by_line())
+        raise InvalidFile(self.sorted_by_line())
 
     def refuse_if_any(self) -> None:
         """Refuse the file if it has problems.
 
         :raises InvalidFile: with every problem, by line."""
         if self.errors:
-            raise InvalidFile(self._sorted_by_line())
+            raise InvalidFile(self.sorted_by_line())
 
     def _problem(self, code: str, line: int | None, field: str, params: dict[str, Any]) -> Problem:
         if set(PARAMETERS[code]) != set(params):
             raise ValueError(f"problem {code!r} takes {PARAMETERS[code]}, not {sorted(params)}")
         return Problem(code, self.file, line, field, params)
 
-    def _sorted_by_line(self) -> list[Problem]:
+    def sorted_by_line(self) -> list[Problem]:
         """Problems by line, then unread sheets of a workbook, since the rows may be in one of them."""
         sheets = [remark for remark in self.remarks if remark.code == "sheets_not_read"]
         return [*sorted(self.errors, key=lambda problem: problem.line or 0), *sheets]

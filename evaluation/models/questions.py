@@ -128,7 +128,8 @@ class ImportBatch(TimestampedModel, Authored):
 
         (checking ->) parsed (-> importing) -> confirmed | expired | refused | cancelled
 
-    The states in brackets are for large files, which workers read; their content is in :class:`ImportChunk`."""
+    The states in brackets are for large files, which workers read; their content is in :class:`ImportChunk`. A parsed
+    large file without rows waits for the mapping of its columns, then it is checked again."""
 
     class State(models.TextChoices):
         CHECKING = "checking", _("validating")

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -36,7 +37,7 @@ from evaluation.datasets.uploads import (
 )
 from evaluation.formats.question_rows import QuestionFile
 from evaluation.formats.reading import WESTERN, display_name, recode
-from evaluation.formats.shaping import Shape, read_map
+from evaluation.formats.shaping import Shape, UnknownColumns, read_map
 from evaluation.formats.streaming import AnswerStream, MemorySource, Source, read_question_set
 from evaluation.formats.tree import Problems
 from evaluation.models import AnswerSet, Heartbeat, ImportBatch, ImportChunk, ImportWork, Project, QuestionSet, User
@@ -74,7 +75,7 @@ def store_large_file(
 
     :raises InvalidFile: for an invalid map.
     :raises DomainError: ``bad_name`` for the system."""
-    options = {"questions": question_set.pk, "map": map_text, "encoding": encoding}
+    options = {"questions": question_set.pk, "map": map_text, "encoding": encoding, "asks_columns": True}
     return _store_file(question_set.project, ANSWERS, clean_name(system), file_name, pieces, by, options)
 
 
@@ -89,7 +90,8 @@ def store_large_questions(
     confirmed: bool = False,
 ) -> ImportBatch:
     """Store a question file and enqueue its check, and with ``confirmed`` also its import. An empty ``name`` is
-    replaced by the file's own. ``options`` are ``group_by``, ``map``, ``qrels`` and ``encoding``.
+    replaced by the file's own. ``options`` are ``group_by``, ``map``, ``qrels`` and ``encoding``; with ``asks_columns``
+    a file with unknown columns waits for their mapping.
 
     :raises InvalidFile: for an invalid map.
     :raises DomainError: ``bad_name``."""
@@ -135,13 +137,32 @@ def _store_file(
 def confirm_large_file(batch: ImportBatch, by: User | None) -> bool:
     """Enqueue the import of a checked file; false if it was confirmed before or is no longer available."""
     with transaction.atomic():
-        claimed = bool(ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED).update(state=State.IMPORTING))
+        checked = ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED, rows__gt=0)
+        claimed = bool(checked.update(state=State.IMPORTING))
         if claimed:
             ImportWork.objects.filter(batch=batch).update(done=0, total=batch.rows)
             audit.record(by, "upload.confirmed", batch, sha256=batch.file_sha256)
             process_upload.enqueue(batch.pk)
     batch.refresh_from_db()
     return claimed
+
+
+def unknown_columns(work: ImportWork) -> UnknownColumns | None:
+    """The refusal of a file that waits for the mapping of its columns; ``None`` for any other file."""
+    if "samples" not in work.summary:
+        return None
+    problems = [Problem(**problem) for problem in work.problems]
+    return UnknownColumns(problems, dict(work.summary["samples"]), work.summary["encoding"])
+
+
+def check_again(batch: ImportBatch, options: Mapping[str, Any]) -> None:
+    """Enqueue the check of a file that waits for the mapping of its columns, with other ``options``."""
+    with transaction.atomic():
+        # A checked file has rows.
+        waiting = ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED, rows=0)
+        if waiting.update(state=State.CHECKING, options={**batch.options, **options}):
+            ImportWork.objects.filter(batch=batch).update(done=0, total=F("size"), problems=[])
+            process_upload.enqueue(batch.pk)
 
 
 def cancel_large_file(batch: ImportBatch, by: User | None) -> bool:
@@ -184,7 +205,7 @@ def process_upload(batch_id: int, lease: Lease) -> timedelta | None:
     except UploadStopped:
         return AT_ONCE
     except InvalidFile as refusal:
-        _store_problems(work, refusal.problems)
+        _store_problems(work, refusal)
     return None
 
 
@@ -387,12 +408,20 @@ def _store_questions(work: ImportWork, reporter: ProgressReporter) -> None:
     _delete_chunks(batch)
 
 
-def _store_problems(work: ImportWork, problems: Iterable[Problem]) -> None:
-    rows = [asdict(problem) for problem in problems]
+def _store_problems(work: ImportWork, refusal: InvalidFile) -> None:
+    """Refuse the file. If its columns are unknown or were mapped on the page, let it wait for another mapping."""
+    rows, summary = [asdict(problem) for problem in refusal.problems], work.summary
+    if isinstance(refusal, UnknownColumns) and work.batch.options.get("asks_columns"):
+        encoding = work.batch.options["encoding"] or refusal.encoding
+        # Pairs, because PostgreSQL sorts the keys of an object.
+        summary = {"samples": list(refusal.samples.items()), "encoding": encoding}
+    state = State.PARSED if "samples" in summary else State.REFUSED
+    stored = {"summary": summary, "problems": rows[:MAX_STORED_PROBLEMS], "total": len(rows)}
     with transaction.atomic():
-        ImportWork.objects.filter(pk=work.pk).update(problems=rows[:MAX_STORED_PROBLEMS], total=len(rows))
-        ImportBatch.objects.filter(pk=work.batch_id, state__in=WORKING).update(state=State.REFUSED)
-    _delete_chunks(work.batch)
+        ImportWork.objects.filter(pk=work.pk).update(**stored)
+        ImportBatch.objects.filter(pk=work.batch_id, state__in=WORKING).update(state=state)
+    if state == State.REFUSED:
+        _delete_chunks(work.batch)
 
 
 def _delete_chunks(batch: ImportBatch) -> None:

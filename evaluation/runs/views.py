@@ -24,13 +24,20 @@ from evaluation.datasets.pages import FileProblems, LargeUpload
 from evaluation.datasets.uploads import ANSWERS
 from evaluation.datasets.views import columns_page, fetch_upload, response_or_refresh
 from evaluation.extensions import features
+from evaluation.formats.shaping import UnknownColumns
 from evaluation.messages.explanations import explain_refusal
 from evaluation.models import AnswerSet, ImportBatch, ImportWork, QuestionSet, Run, User
 from evaluation.runs.answer_files import ImportedAnswers
 from evaluation.runs.answer_uploads import confirm_answers, preview_answers, store_answers
 from evaluation.runs.creation import CollectionRequest, launch_run, resume_run
 from evaluation.runs.forms import AnswerFileForm, CollectionForm, ExistingAnswersForm, PreviewForm, ResumeForm, RunForm
-from evaluation.runs.large_uploads import CHUNK_BYTES, LARGE_BYTES, confirm_large_file, store_large_file
+from evaluation.runs.large_uploads import (
+    CHUNK_BYTES,
+    LARGE_BYTES,
+    confirm_large_file,
+    store_large_file,
+    unknown_columns,
+)
 from evaluation.runs.planning import Plan, plan_run, plan_sentences
 from evaluation.runs.profile_choices import ProfileChoice, profile_choices
 from evaluation.systems.preview import preview_question
@@ -226,6 +233,8 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     if batch.state not in {ImportBatch.State.PARSED, ImportBatch.State.EXPIRED}:
         return render(request, "evaluation/datasets/upload_progress.html", {"page": LargeUpload.of(batch)})
     if (work := ImportWork.objects.filter(batch=batch).first()) and batch.state == ImportBatch.State.PARSED:
+        if error := unknown_columns(work):
+            return response_or_refresh(request, columns_page(request, batch, error))
         questions = QuestionSet.objects.get(pk=batch.options["questions"])
         remarks = [Problem(**remark) for remark in work.summary["remarks"]]
         stored_preview = {**work.summary, "question_set": questions, "answers": batch.rows, "remarks": remarks}
@@ -233,7 +242,7 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
         return response_or_refresh(request, render(request, "evaluation/runs/answers_preview.html", page))
     try:
         preview = preview_answers(batch)
-    except InvalidFile as refusal:
+    except UnknownColumns as refusal:
         return columns_page(request, batch, refusal)
     except DomainError as refusal:
         messages.error(request, explain_refusal(refusal))

@@ -257,6 +257,22 @@ def test_confirmed_mapping_is_offered_for_the_next_file_with_the_same_header(cli
     assert form_values(other)["column_1"] == ""
 
 
+def test_encoding_can_be_chosen_before_the_columns(client: Client, project: Project) -> None:
+    response = send(
+        client, project, "leases.csv", "Prompt to bot,Remark\nWho signs?,The tenant’s aunt\n".encode("cp1252")
+    )
+    address = response["Location"]
+    for encoding in ("cp949", "cp1252"):
+        client.post(address + "encoding/", {"encoding": encoding})
+        page = client.get(address)
+        assert f'<option value="{encoding}" selected>' in page.content.decode()
+    assert "tenant’s aunt" in page.content.decode()
+    assert f'href="{reverse("question-set-upload")}"' in page.content.decode()
+    client.post(address + "columns/", form_values(page) | {"column_1": "expected_answer"})
+    confirm(client, response)
+    assert QuestionSet.objects.get().questions.get().read().references == ("The tenant’s aunt",)
+
+
 def test_two_columns_for_one_text_are_refused(client: Client, project: Project) -> None:
     address = send(client, project, "q.csv", b"Prompt to bot,Remark\nWhy?,So\n")["Location"]
     response = client.post(address + "columns/", {"column_0": "question", "column_1": "question"}, follow=True)

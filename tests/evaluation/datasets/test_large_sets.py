@@ -161,6 +161,19 @@ def test_refused_file_lists_its_problems_and_leaves_nothing(project: Project, le
     assert not QuestionSet.all_objects.exists()
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_rest_refuses_unknown_columns_with_a_map(project: Project, dry_run: bool) -> None:
+    caller, table = evaluator(project), b"Prompt to bot,Remark\nWhy?,So\n"
+    response = caller.upload("question-sets/", table, "capitals.csv", dry_run=dry_run)
+    upload = caller.client.get(response.headers["Location"]).json()
+    (problem,) = upload["problems"]
+    assert (upload["status"], problem["code"]) == ("refused", "columns_unknown")
+    assert not ImportChunk.objects.exists()
+    response = caller.upload("question-sets/", table, "capitals.csv", dry_run=dry_run, map=problem["params"]["map"])
+    upload = caller.client.get(response.headers["Location"]).json()
+    assert (upload["status"], upload["rows"]) == ("parsed" if dry_run else "confirmed", 1)
+
+
 @pytest.mark.slow
 def test_too_many_rows_are_refused(project: Project, lead: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_uploads, "_REPORT_SECONDS", 1.0)

@@ -97,6 +97,19 @@ def test_answers_as_a_table(rows: list[dict[str, Any]]) -> None:
     read_answers_both_ways(out.getvalue().encode(), "a.csv")
 
 
+@pytest.mark.parametrize("value", ["", " ", "x"])
+def test_column_without_a_name_is_left_out_if_it_is_empty(value: str) -> None:
+    rows = "".join(f"q{n},,a,{value if n == 70 else ''},b,\n" for n in range(80))
+    result = read_answers_both_ways(f"Notes,,,,,\nquestion_id,,answer,,more,\n{rows},,,,,\n".encode(), "a.csv")
+    if value == "x":
+        (problem,) = result
+        assert isinstance(problem, Problem)
+        assert (problem.code, problem.line, problem.params) == ("header_empty", 2, {"column": 4})
+    else:
+        assert isinstance(result, tuple)
+        assert (len(result[0]), result[1].metadata_keys) == (80, ("more",))
+
+
 @pytest.mark.parametrize(
     ("data", "codes"),
     [
