@@ -89,7 +89,9 @@ def _read_batches(batches: Iterable[Any], problems: Problems, limits: Limits) ->
 
 def _rows(batch: Any) -> Iterator[dict[str, Any]]:
     """Yield rows as dictionaries. Values that rows share in the file are copied for each, so such rows come singly."""
-    shares_values = any(kind in str(batch.schema) for kind in ("dictionary", "view", "run_end_encoded"))
+    shares_values = any(
+        kind in str(column.type) for column in batch.schema for kind in ("dictionary", "view", "run_end_encoded")
+    )
     step = 1 if shares_values else _BATCH_ROWS
     for first in range(0, batch.num_rows, step):
         yield from batch.slice(first, step).to_pylist()

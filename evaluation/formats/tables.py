@@ -240,9 +240,12 @@ def _check_archive(data: bytes, problems: Problems, limits: Limits) -> None:
             if not member.filename.endswith((".xml", ".rels")):
                 continue
             content = archive.read(member)
-            holds_cells = "/worksheets/" in member.filename or "sharedStrings" in member.filename
-            if content.count(b"<") > (_TAGS_PER_VALUE * limits.nodes if holds_cells else MAX_OTHER_TAGS):
-                problems.stop("workbook_too_large", limit=limits.unpacked_bytes)
+            tag_count = content.count(b"<")
+            if "/worksheets/" in member.filename or "sharedStrings" in member.filename:
+                if tag_count > _TAGS_PER_VALUE * limits.nodes:
+                    problems.stop("too_many_values", limit=limits.nodes)
+            elif tag_count > MAX_OTHER_TAGS:
+                problems.stop("workbook_broken", detail=f"{member.filename} has more than {MAX_OTHER_TAGS} tags")
             if b"<!DOCTYPE" in content or b"<!ENTITY" in content or content[:2] in {b"\xff\xfe", b"\xfe\xff"}:
                 problems.stop("workbook_entities")
 

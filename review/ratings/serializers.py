@@ -47,7 +47,7 @@ def parts_field() -> ListField:
 
 
 class NumberField(FloatField):
-    """A number; ``true`` is none, although Python counts it as 1."""
+    """A number. Booleans are refused, although Python counts them as 0 and 1."""
 
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool):

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 
+from evaluation.accounts import audit
 from evaluation.accounts.login import password_link
 from evaluation.accounts.password_links import has_address_of_others
 from evaluation.core.roles import Role
@@ -87,6 +88,43 @@ def test_password_change_ends_other_sessions() -> None:
     assert current.get("/account/").status_code == 200
     assert other_client.get("/account/").status_code == 302
     assert AuditEvent.objects.get(verb="password.changed").actor == kim
+
+
+@pytest.mark.parametrize("change", ["link", "account", "new token", "revoked token"])
+def test_nothing_changes_without_its_audit_event(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = make_world()
+    kim = world.people["lead"]
+    client, link = world.client("lead"), password_link(kim)
+    token = ApiToken.objects.create(
+        user=kim,
+        sha256="0" * 64,
+        name="t",
+        project=world.project,
+        scope="read",
+        expires_at=timezone.now() + timedelta(1),
+    )
+    before = User.objects.get(pk=kim.pk).password
+
+    browser = Client()
+    form = browser.get(link, follow=True).request["PATH_INFO"]
+    password = {"new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
+    person, address, fields = {
+        "link": (browser, form, password),
+        "account": (client, "/account/", {"old_password": "a good password", **password}),
+        "new token": (
+            client, reverse("token-make"), {"name": "n", "project": world.project.pk, "scope": "read", "days": 1}
+        ),
+        "revoked token": (client, reverse("token-revoke", args=[token.pk]), {}),
+    }[change]  # fmt: skip
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(audit, "record", fail)
+    with pytest.raises(RuntimeError, match="killed"):
+        person.post(address, fields)
+    assert User.objects.get(pk=kim.pk).password == before
+    assert list(ApiToken.objects.filter(user=kim).values_list("pk", "revoked_at")) == [(token.pk, None)]
 
 
 def test_wrong_old_password_changes_nothing() -> None:

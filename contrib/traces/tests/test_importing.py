@@ -179,6 +179,8 @@ def test_exporter_sends_with_a_token(project: Project) -> None:
         reply = caller.client.generic("POST", API + ADDRESS, body, "application/json", HTTP_CONTENT_ENCODING="gzip")
         assert reply.status_code == status
     assert [caller.send(ADDRESS, body).status_code for body in (b"{]", b"")] == [400, 400]
+    keyed = caller.client.generic("POST", API + ADDRESS, b"\n\x00", "application/x-protobuf", HTTP_IDEMPOTENCY_KEY="k")
+    assert (keyed.status_code, list(keyed.json()["errors"])) == (400, ["Idempotency-Key"])
     assert viewer(project).send(ADDRESS, request(question_span(3))).status_code == 400  # may import into no project
     assert Caller(Role.EVALUATOR, project, "read").send(ADDRESS, request(question_span(3))).status_code == 403
     assert caller.client.post(API + ADDRESS + "?project=999999", {}, format="json").status_code == 404

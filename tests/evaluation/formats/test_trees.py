@@ -164,15 +164,18 @@ def test_stray_cell_far_down_is_read_with_its_row() -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [workbook_with("<row>" + "<c/>" * 100 + "</row>"), workbook_with("", styles=100_001)],
+    ("content", "code"),
+    [
+        (workbook_with("<row>" + "<c/>" * 100 + "</row>"), "too_many_values"),
+        (workbook_with("", styles=100_001), "workbook_broken"),
+    ],
     ids=["cells", "styles"],
 )
-def test_workbook_with_too_many_tags_is_refused_before_it_is_read(content: bytes) -> None:
+def test_workbook_with_too_many_tags_is_refused_before_it_is_read(content: bytes, code: str) -> None:
     problems = Problems("a.xlsx")
     with pytest.raises(InvalidFile):
         read_xlsx(content, problems, Limits(nodes=20))
-    assert [problem.code for problem in problems.errors] == ["workbook_too_large"]
+    assert [problem.code for problem in problems.errors] == [code]
 
 
 @pytest.mark.parametrize("text", ['a\n"1\n2', 'a\n"1"2\n'])

@@ -284,3 +284,9 @@ def test_reworded_korean_passage_is_recognised(half: int) -> None:
     assert (len(used_by_rewordings), len(used_by_unrelated)) == (50, 25)
     assert sum(used_by_rewordings) >= 47
     assert not any(used_by_unrelated)
+
+
+def test_long_words_before_articles_are_scanned_once() -> None:
+    """A pattern that looks for a name from the start of the text takes minutes for these."""
+    for word in ("a", "가"):
+        assert len(citations(f"{word * 200_000} 제1조 {word * 200_000}규정 제2조")) == 2

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from evaluation.accounts import audit
 from evaluation.core.errors import DomainError
 from evaluation.models import QuestionSet, RubricVersion, Run, User
 from review.decisions import cases
@@ -19,7 +20,7 @@ from review.decisions.cases import CaseReason, load_case, open_cases
 from review.evidence.answers import record_exposure
 from review.evidence.effective import ValueSource, effective_values
 from review.evidence.rating_input import RatingInput
-from review.models import Assignment, ItemEvent, Override, Rating, ReviewItem, ReviewQueue
+from review.models import Assignment, EventRuling, ItemEvent, Override, Rating, ReviewItem, ReviewQueue
 from review.queues.creation import close_queue, reopen_queue
 from review.queues.reassignment import set_item_reviewers
 from review.ratings.leases import load_assignment, next_assignment
@@ -144,6 +145,23 @@ def test_decision_records_that_the_lead_saw_the_judge() -> None:
     record_exposure(lead, item.answer, "answer")
     decision = adjudicate(item.answer, queue.metrics.get().metric, value=4, reason="r", seen=0, by=lead)
     assert decision.judge_seen is True
+
+
+def test_ruling_is_not_stored_without_its_audit_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_scored_run(values=[3])
+    reviewer, lead = make_user("reviewer", run.project), make_user("lead", run.project)
+    queue = make_queue(run, [reviewer], metrics=["correctness"], reveal="never")
+    assignment = next_assignment(queue, reviewer)
+    assert assignment
+    flag(assignment, "bad_question")
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(audit, "record", fail)
+    with pytest.raises(RuntimeError, match="killed"):
+        rule_on(ItemEvent.objects.get(verb="flag"), upheld=True, reason="unclear", by=lead)
+    assert not EventRuling.objects.exists()
 
 
 def test_adjudication_needs_a_lead_and_excludes_own_ratings_and_flags() -> None:
