@@ -8,6 +8,8 @@ MUTATION := var/mutation
 LOCKED := --quiet --upgrade --universal --no-header --no-emit-index-url --no-annotate --python-version 3.11 \
   --extra ko --extra semantic --extra arrow --extra otel --extra sso --extra factor
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without byte code every process compiles all modules again, which takes longer than most commands.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup setup-dev demo test test-all lint test-endurance test-crowd bench screenshots crosscheck interchange simulate mutate lock sbom messages
 
