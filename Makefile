@@ -5,13 +5,14 @@ BIN    := $(VENV)/bin
 CROSSCHECK := var/crosscheck
 INTERCHANGE := var/interchange/packages
 MUTATION := var/mutation
+SITE := var/docs
 LOCKED := --quiet --upgrade --universal --no-header --no-emit-index-url --no-annotate --python-version 3.11 \
   --extra ko --extra semantic --extra arrow --extra otel --extra sso --extra factor
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without byte code every process compiles all modules again, which takes longer than most commands.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-dev demo test test-all lint test-endurance test-crowd bench screenshots crosscheck interchange simulate mutate lock sbom messages
+.PHONY: help setup setup-dev demo test test-all lint test-endurance test-crowd bench screenshots docs crosscheck interchange simulate mutate lock sbom messages
 
 help:                          # targets in the order in which a newcomer needs them
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -63,6 +64,14 @@ bench: setup-dev               ## measure ratios of times in one run (asserts no
 
 screenshots: setup-dev         ## take screenshots of the demo into docs/screenshots
 	$(BIN)/python -m tools.screenshots
+
+$(SITE)/.ready: tools/docs_site/requirements.txt
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip install --quiet -r $<
+	@touch $@
+
+docs: $(SITE)/.ready           ## write the documentation as a site into var/site, with strict links
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet
 
 $(CROSSCHECK)/.ready: tools/crosscheck/requirements.txt
 	$(PYTHON) -m venv $(CROSSCHECK)
