@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without byte code every process compiles all modules again, which takes longer than most commands.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-dev demo test test-all lint test-endurance test-crowd bench screenshots docs crosscheck interchange simulate mutate lock sbom messages
+.PHONY: help setup setup-dev demo test test-all lint test-endurance test-crowd bench release-check screenshots docs crosscheck interchange simulate mutate lock sbom messages
 
 help:                          # targets in the order in which a newcomer needs them
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -61,6 +61,14 @@ test-crowd: setup-dev          ## fifty people on 5,000 answers over real HTTP (
 
 bench: setup-dev               ## measure ratios of times in one run (asserts nothing)
 	$(BIN)/python -m tools.bench
+
+release-check: setup-dev       ## build sdist and wheel, and load the demo with the wheel in an empty environment
+	rm -rf var/release
+	$(BIN)/hatchling build -d var/release
+	$(PYTHON) -m venv var/release/venv
+	var/release/venv/bin/python -m pip install --quiet var/release/*.tar.gz
+	cd var/release && env -i PATH="$$PATH" venv/bin/concord demo
+	cd var/release && env -i PATH="$$PATH" venv/bin/concord results 4
 
 screenshots: setup-dev         ## take screenshots of the demo into docs/screenshots
 	$(BIN)/python -m tools.screenshots

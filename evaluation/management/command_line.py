@@ -15,6 +15,7 @@ from django.db.utils import Error as DatabaseError
 from django.utils.translation import gettext as _
 
 from evaluation.core.errors import ConcordError, DomainError, InvalidFile
+from evaluation.storage.versions import product_version
 
 # The exit code of a process that Ctrl-C ended.
 INTERRUPTED = 130
@@ -33,6 +34,9 @@ def run_command() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         _refuse_unreadable(sys.argv)
+        if sys.argv[1:] in (["--version"], ["version"]):
+            sys.stdout.write(f"{product_version()}\n")
+            return
         try:
             execute_from_command_line(sys.argv)
         finally:

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from evaluation.checks import SETTINGS_TAG
+from evaluation.storage.versions import product_version
 from evaluation.worker.gc_pause import paused_gc
 
 
@@ -15,6 +16,9 @@ class SiteCommand(BaseCommand):
     is relaxed while the command works, because it reads many long-lived objects."""
 
     requires_system_checks = [SETTINGS_TAG]
+
+    def get_version(self) -> str:
+        return product_version()
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         with paused_gc():
