@@ -43,7 +43,7 @@ lint: setup-dev                ## style, templates, types, import contracts, mis
 	$(BIN)/ruff format --check .
 	$(BIN)/djangofmt --check templates contrib
 	$(BIN)/python -m tools.wording
-	$(BIN)/mypy config contrib evaluation review
+	$(BIN)/mypy concord config contrib evaluation review
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 

@@ -1,5 +1,5 @@
-"""The wheel, built and installed outside the checkout: it owns the two apps alone, its command loads and serves the
-demo, and its state lies in the working directory."""
+"""The wheel, built and installed outside the checkout: it owns the client and the two apps alone, its command loads and
+serves the demo, and its state lies in the working directory."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def environment(installed: Path) -> dict[str, str]:
     return variables | {"PYTHONPATH": str(installed)}
 
 
-def test_wheel_installs_only_the_two_apps(installed: Path) -> None:
+def test_wheel_installs_only_the_client_and_the_two_apps(installed: Path) -> None:
     owned = {path.name for path in installed.iterdir() if path.name != "bin" and path.suffix != ".dist-info"}
-    assert owned == {"evaluation", "review"}
+    assert owned == {"concord", "evaluation", "review"}
     assert {path.name for path in (installed / "evaluation").iterdir()} >= {"installed", "py.typed"}
     assert (installed / "review/py.typed").exists()
 
