@@ -133,13 +133,14 @@ class Client:
         """Current state of a run."""
         return _row(Run, self._request("GET", f"runs/{run_id}/", params={"page_size": 1}))
 
-    def runs(self) -> Iterator[Run]:
-        """Runs, newest first."""
-        return self._pages(Run, "runs/")
+    def runs(self, **filters: Any) -> Iterator[Run]:
+        """Runs, newest first. Filters are those of the REST interface, such as ``question_set``, ``system`` and
+        ``status``."""
+        return self._pages(Run, "runs/", filters)
 
-    def question_sets(self) -> Iterator[QuestionSet]:
-        """Versions of question sets, newest first."""
-        return self._pages(QuestionSet, "question-sets/")
+    def question_sets(self, **filters: Any) -> Iterator[QuestionSet]:
+        """Versions of question sets, newest first. Filters are those of the REST interface, such as ``name``."""
+        return self._pages(QuestionSet, "question-sets/", filters)
 
     def wait(self, run: Run, *, seconds: float = 3600.0, on_poll: Callable[[Run], None] | None = None) -> Run:
         """Wait until the run has ended or is paused.
@@ -157,7 +158,11 @@ class Client:
 
     def report(self, run: Run, **gate: Any) -> dict[str, Any]:
         """The JSON report of a run. ``gate`` are the options of a gate, such as ``fail_under`` and ``baseline``."""
-        return self._request("GET", f"runs/{run.id}/report/", params={"format": "json", **gate})
+        return dict(self._send("GET", f"runs/{run.id}/report/", params={"format": "json", **gate}).json())
+
+    def report_file(self, run: Run, form: str, **gate: Any) -> bytes:
+        """The report in another format of the REST interface, such as ``html``, ``md``, ``csv`` and ``junit``."""
+        return self._send("GET", f"runs/{run.id}/report/", params={"format": form, **gate}).content
 
     def create_queue(self, run: Run, reviewers: Sequence[str], **options: Any) -> ReviewQueue:
         """Create a review queue for people, by their user names. Options are those of the REST interface, such as
@@ -178,22 +183,26 @@ class Client:
             raise Refused(400, upload)
         return {"question_set": self._request("GET", f"question-sets/{upload['question_set']}/")}
 
-    def _pages(self, kind: type[Row], path: str) -> Iterator[Row]:
-        page: str | None = path
-        while page:
-            body = self._request("GET", page, params=None if page != path else self._project)
+    def _pages(self, kind: type[Row], path: str, filters: Mapping[str, Any]) -> Iterator[Row]:
+        body = self._request("GET", path, params={**self._project, **filters})
+        yield from (_row(kind, one) for one in body["results"])
+        while body["next"]:
+            body = self._request("GET", body["next"])
             yield from (_row(kind, one) for one in body["results"])
-            page = body["next"]
 
     def _request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        return dict(self._send(method, path, **options).json())
+
+    def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
         response = self._http.request(method, path, **options)
+        if not response.is_error:
+            return response
         try:
-            body = response.json()
+            problem = dict(response.json())
         except ValueError:
-            body = {"detail": response.text[:200]}
-        if response.is_error:
-            raise Refused(response.status_code, body)
-        return dict(body)
+            # A proxy may answer before the site.
+            problem = {"detail": response.text[:200]}
+        raise Refused(response.status_code, problem)
 
 
 def _row(kind: type[Row], body: Mapping[str, Any]) -> Row:

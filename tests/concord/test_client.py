@@ -63,6 +63,13 @@ def test_client_reads_a_file_and_finds_the_equal_version(client: Client, tmp_pat
     assert client.import_questions("faq", file) == client.import_questions("faq", str(file))
 
 
+def test_lists_follow_their_pages(client: Client) -> None:
+    for number in (1, 2, 3):
+        client.import_questions("faq", QUESTIONS[:number])
+    versions = [one.version for one in client.question_sets(name="faq", page_size=1)]
+    assert versions == [3, 2, 1]
+
+
 def test_refusal_names_line_and_reason(client: Client) -> None:
     with pytest.raises(Refused) as refusal:
         client.import_questions("faq", [{"question": "How long?"}, {"question": ""}])
