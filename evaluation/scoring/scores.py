@@ -118,8 +118,10 @@ def metric_coverage(run: Run, scores: QuerySet[Score] | None = None) -> list[Met
 
 
 def incomplete_metrics(run: Run) -> list[MetricCoverage]:
-    """Metrics with too many failed or unconfirmed results for a headline."""
-    return [row for row in metric_coverage(run) if row.lost_share > MAX_FAILED_SHARE]
+    """Metrics with too many failed or unconfirmed results for a headline. The overall score of answers is named only if
+    none of its parts is."""
+    incomplete = [row for row in metric_coverage(run) if row.lost_share > MAX_FAILED_SHARE]
+    return [row for row in incomplete if row.metric != ANSWER_OVERALL.name] or incomplete
 
 
 _FIELDS = (

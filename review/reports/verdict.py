@@ -22,6 +22,7 @@ from evaluation.messages import numbers
 from evaluation.messages.explanations import explain_reason
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import FigureLabel
+from evaluation.profiles.per_answer import ANSWER_OVERALL
 from review.evidence.scorers import RULES
 from review.reports.report import Report
 from review.statistics.agreement.trust import MIN_ANSWERS, JudgeTrust, Trust
@@ -438,7 +439,9 @@ def missing_headline_reason(report: Report) -> str:
     counts = [part.groups() for part in parts if part]
     if not reason or len(counts) < len(parts):
         return explain_reason(reason) if reason else ""
-    titles = {line.name: line.title.in_language(get_language() or "en") for line in report.metrics}
+    titles = {
+        titled.name: titled.title.in_language(get_language() or "en") for titled in (*report.metrics, ANSWER_OVERALL)
+    }
     text = gettext("%(metric)s for %(failed)s of %(all)s answers")
     phrases = [
         text % {"metric": titles.get(name, name), "failed": failed, "all": total} for name, failed, total in counts

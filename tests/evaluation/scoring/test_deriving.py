@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.models import Run, Score
+from evaluation.models import MetricDefinition, Run, Score
 from evaluation.runs.execution import drain
 from evaluation.scoring import scores as writing
-from evaluation.scoring.scores import current_scores, derive_scores
+from evaluation.scoring.scores import current_scores, derive_scores, incomplete_metrics
 from evaluation.worker.lifecycle import start
 from tests.evaluation.scoring.families import make_baseline_run
 from tests.factories import make_answer_set, make_question_set
@@ -56,6 +56,17 @@ def test_the_weights_of_each_answers_overall_score_are_stored() -> None:
     assert score.detail["weights"] == pytest.approx(
         {"claim_support": 3 / 7, "context_precision": 2 / 7, "context_recall": 2 / 7}
     )
+
+
+def test_overall_score_of_answers_is_incomplete_only_without_incomplete_parts() -> None:
+    run = run_to_end()
+    overall, part = (MetricDefinition.objects.get(name=name) for name in ("answer_overall", "context_recall"))
+    assert incomplete_metrics(run) == []
+    for metric, named in ((overall, ["answer_overall"]), (part, ["context_recall"])):
+        answer = run.answer_set.answers.first()
+        row = {"origin": "rule:x", "round": 9, "status": "failed", "reason": "x"}
+        Score.objects.create(run=run, answer=answer, metric=metric, **row)
+        assert [row.metric for row in incomplete_metrics(run)] == named
 
 
 def test_derivation_works_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:

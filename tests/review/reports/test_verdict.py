@@ -123,13 +123,20 @@ def test_disagreeing_experts() -> None:
     )
 
 
-def test_an_incomplete_run() -> None:
+@pytest.mark.parametrize(
+    ("reason", "missing"),
+    [
+        ("correctness: 3/6", "Correctness for 3 of 6 answers"),
+        ("answer_overall: 3/6", "Overall score of the answer for 3 of 6 answers"),
+    ],
+)
+def test_an_incomplete_run(reason: str, missing: str) -> None:
     run = judged_run(Run.State.INCOMPLETE)
-    Run.objects.filter(pk=run.pk).update(reason="correctness: 3/6")
+    Run.objects.filter(pk=run.pk).update(reason=reason)
     run.refresh_from_db()
     assert verdict_sentences(run) == (
         "Not known yet whether the judge can be trusted: no expert has rated an answer.",
-        "No score to report. Too many values are missing: Correctness for 3 of 6 answers.",
+        f"No score to report. Too many values are missing: {missing}.",
         "Retry the failed results.",
     )
 
