@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, time
 from typing import Any
@@ -13,7 +15,48 @@ from evaluation.formats.tree import Limits, Node, NodeKind, Problems, TreeBuilde
 PARQUET_MAGIC, ARROW_MAGIC = b"PAR1", (b"ARROW1", b"\xff\xff\xff\xff")
 # Column in which pandas stores row numbers.
 _PANDAS_INDEX_COLUMN = "__index_level_0__"
-_BATCH_ROWS = 256
+
+# Rows of one batch, and limits of the process that unpacks: seconds, and bytes of memory beside those of the file.
+_BATCH_ROWS, _SECONDS, _MEMORY = 256, 60, 400_000_000
+_UNPACK_SCRIPT = """
+import resource, sys
+memory, seconds, size, rows, columns, batch_rows = map(int, sys.argv[1:])
+for kind, limit in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
+    resource.setrlimit(kind, (limit, limit))
+import pyarrow, pyarrow.parquet
+def unpack(data):
+    source = pyarrow.BufferReader(data)
+    if data.startswith(b"PAR1"):
+        file = pyarrow.parquet.ParquetFile(source)
+        yield file.schema_arrow
+        yield from file.iter_batches(batch_size=batch_rows, use_threads=False)
+    elif data.startswith(b"ARROW1"):
+        reader = pyarrow.ipc.open_file(source)
+        yield reader.schema
+        yield from (reader.get_batch(number) for number in range(reader.num_record_batches))
+    else:
+        reader = pyarrow.ipc.open_stream(source)
+        yield reader.schema
+        yield from reader
+try:
+    batches = unpack(sys.stdin.buffer.read())
+    schema = next(batches)
+    if len(schema) > columns:
+        sys.exit("too_many_columns")
+    with pyarrow.ipc.new_stream(sys.stdout.buffer, schema) as writer:
+        for batch in batches:
+            # A damaged text offset would read outside the buffer and crash the process.
+            batch.validate(full=True)
+            rows -= batch.num_rows
+            size -= batch.nbytes
+            if rows < 0 or size < 0:
+                sys.exit("too_many_rows" if rows < 0 else "workbook_too_large")
+            writer.write_batch(batch)
+except MemoryError:
+    sys.exit("workbook_too_large")
+except Exception as error:
+    sys.exit(f"{type(error).__name__}: {error}")
+"""
 
 
 def read_columnar(data: bytes, problems: Problems, limits: Limits) -> Node:
@@ -24,32 +67,46 @@ def read_columnar(data: bytes, problems: Problems, limits: Limits) -> Node:
     bytes."""
     try:
         import pyarrow
-        import pyarrow.parquet
     except ImportError:
         problems.stop("arrow_not_installed")
+    unpacked = _unpack(data, problems, limits)
     try:
-        source = pyarrow.BufferReader(data)
-        if data.startswith(PARQUET_MAGIC):
-            file = pyarrow.parquet.ParquetFile(source)
-            row_groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-            _check_size(
-                file.metadata.num_rows, sum(row_group.total_byte_size for row_group in row_groups), problems, limits
-            )
-            names, batches = file.schema_arrow.names, file.iter_batches(batch_size=_BATCH_ROWS)
-        elif data.startswith(ARROW_MAGIC[0]):
-            reader = pyarrow.ipc.open_file(source)
-            names = reader.schema.names
-            batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
-        else:
-            batches = pyarrow.ipc.open_stream(source)
-            names = batches.schema.names
-        if len(names) > limits.columns:
-            problems.stop("too_many_columns", limit=limits.columns)
-        return _read_batches(batches, problems, limits)
+        return _read_batches(pyarrow.ipc.open_stream(unpacked), problems, limits)
     except InvalidFile:
         raise
-    except Exception as error:  # noqa: BLE001 - a foreign parser on hostile bytes raises anything
+    except Exception as error:  # noqa: BLE001 - values that Python cannot represent raise anything
         problems.stop("columnar_broken", detail=f"{type(error).__name__}: {str(error)[:200]}")
+
+
+def _unpack(data: bytes, problems: Problems, limits: Limits) -> bytes:
+    """Return the file as an uncompressed Arrow stream.
+
+    A few kilobytes may declare any amount of memory, or crash the parser. A process of its own bounds both."""
+    memory = _MEMORY + 2 * (len(data) + limits.unpacked_bytes)
+    arguments = (memory, _SECONDS, limits.unpacked_bytes, limits.rows, limits.columns, _BATCH_ROWS)
+    try:
+        process = subprocess.run(  # noqa: S603 - a script of ours; the file is its input
+            [sys.executable, "-I", "-c", _UNPACK_SCRIPT, *map(str, arguments)],
+            input=data,
+            capture_output=True,
+            timeout=2 * _SECONDS,
+            check=False,
+            # Other pools reserve a gigabyte of addresses.
+            env={"ARROW_DEFAULT_MEMORY_POOL": "system"},
+        )
+    except subprocess.TimeoutExpired:
+        problems.stop("columnar_broken", detail=f"{_SECONDS} s")
+    reason = process.stderr.decode("utf-8", "replace").strip()
+    bounds = {
+        "too_many_columns": limits.columns,
+        "too_many_rows": limits.rows,
+        "workbook_too_large": limits.unpacked_bytes,
+    }
+    if reason in bounds:
+        problems.stop(reason, limit=bounds[reason])
+    if process.returncode:
+        problems.stop("columnar_broken", detail=reason[:200] or f"status {process.returncode}")
+    return process.stdout
 
 
 def _check_size(rows: int, size: int, problems: Problems, limits: Limits) -> None:

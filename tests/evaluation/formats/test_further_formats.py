@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.core.errors import InvalidFile
@@ -20,6 +20,7 @@ from evaluation.formats.streaming import MemorySource, read_question_set
 from evaluation.formats.trec import detect_trec_form
 from evaluation.formats.tree import Limits, Problems
 from tests.evaluation.formats.support import expect_problems, facts, xlsx
+from tests.examples import max_examples
 
 ROWS = [
     {"question_id": 7, "question": "q", "answer": "a", "contexts": [{"id": "k", "text": "t", "score": 0.5}]},
@@ -97,6 +98,26 @@ def test_oversized_table_is_refused_before_it_is_unpacked() -> None:
         assert [problem.code for problem in error.value.problems] == [code]
 
 
+def test_memory_is_bounded_while_a_file_is_unpacked() -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow (the extra arrow) is not installed")
+    feather, parquet = pytest.importorskip("pyarrow.feather"), pytest.importorskip("pyarrow.parquet")
+    one_batch, one_value = io.BytesIO(), io.BytesIO()
+    # One batch of 10 columns with 60 MB each
+    column = pyarrow.array(["x" * 60_000_000])
+    feather.write_feather(pyarrow.table([column] * 10, list("abcdefghij")), one_batch, compression="zstd")
+    # One value of 10 MB in 100 rows
+    shared = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 100, pyarrow.int32()), ["x" * 10_000_000])
+    parquet.write_table(pyarrow.table({"question": shared}), one_value, store_schema=False)
+    peak = pyarrow.default_memory_pool().max_memory()
+    for sink in (one_batch, one_value):
+        assert len(sink.getvalue()) < 1_000_000
+        with pytest.raises(InvalidFile) as error:
+            read_columnar(sink.getvalue(), Problems("a"), Limits(unpacked_bytes=20_000_000))
+        assert [problem.code for problem in error.value.problems] == ["workbook_too_large"]
+    assert pyarrow.default_memory_pool().max_memory() <= peak + 20_000_000
+
+
+@settings(max_examples=max_examples(50), deadline=None)
 @given(st.sampled_from([b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"]), st.binary(max_size=200))
 def test_broken_bytes_are_refused(magic: bytes, content: bytes) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow (the extra arrow) is not installed")
