@@ -27,6 +27,7 @@ import nh3
 from evaluation.core.canonical import normalize_nfc
 from evaluation.formats.reading import FileFormat, decode, file_extension, read_tree
 from evaluation.formats.tree import MAX_BYTES, MAX_SHORT_TEXT, FileTree, Limits, Node, NodeKind, Problems, plain_value
+from evaluation.formats.xml_parts import Prolog, xml_prolog
 
 _NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 # Length of one document.
@@ -235,7 +236,7 @@ def _docx(data: bytes, problems: Problems, limits: Limits) -> tuple[str, str]:
         problems.stop("docx_broken", detail=f"{type(error).__name__}: {str(error)[:100]}")
     except zlib.error as error:
         problems.stop("docx_broken", detail=str(error)[:100])
-    if b"<!DOCTYPE" in xml or b"<!ENTITY" in xml or xml[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+    if xml_prolog(xml) is Prolog.UNUSUAL:
         problems.stop("docx_entities")
     title, parts, line, depth = "", [], [], 0
     try:

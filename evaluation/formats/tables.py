@@ -14,9 +14,11 @@ from datetime import date, datetime, time
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, TypeVar
+from xml.etree import ElementTree as ET
 
 from evaluation.core.errors import InvalidFile
 from evaluation.formats.tree import Limits, Node, NodeKind, Problems, TreeBuilder
+from evaluation.formats.xml_parts import Prolog, xml_prolog
 
 RowT = TypeVar("RowT")
 
@@ -226,28 +228,43 @@ def read_xlsx(data: bytes, problems: Problems, limits: Limits) -> Node:
         problems.stop("workbook_broken", detail=f"{type(error).__name__}: {str(error)[:200]}")
 
 
-# Tags of a cell with its value, and tags of styles and lists of sheets, which openpyxl builds slowly.
-_TAGS_PER_VALUE, MAX_OTHER_TAGS = 4, 100_000
+# Tags of a cell with its value; tags of styles and lists of sheets, which openpyxl builds slowly; attributes of a tag.
+_TAGS_PER_VALUE, MAX_OTHER_TAGS, MAX_ATTRIBUTES = 4, 100_000, 20_000
+_LONG_TAG, _ATTRIBUTE = re.compile(rb"<[^<]{100000,}"), re.compile(rb"=\s*[\"']")
+_DATA_TYPE = re.compile(r"\.(worksheet|sharedStrings)\+xml$")
+_CONTENT_TYPES = "[Content_Types].xml"
 
 
 def _check_archive(data: bytes, problems: Problems, limits: Limits) -> None:
-    """Refuse archive bombs and entity declarations before any XML is parsed."""
+    """Refuse archive bombs, entity declarations and masses of tags or attributes before openpyxl parses any XML.
+
+    Every part is checked, because the workbook itself says which of them are parsed."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
         if len(members) > limits.members or sum(member.file_size for member in members) > limits.unpacked_bytes:
             problems.stop("workbook_too_large", limit=limits.unpacked_bytes)
-        for member in members:
-            if not member.filename.endswith((".xml", ".rels")):
-                continue
+        content_types: dict[str, set[str]] = {}
+        for member in sorted(members, key=lambda member: member.filename != _CONTENT_TYPES):
             content = archive.read(member)
+            prolog = xml_prolog(content)
+            if prolog is Prolog.UNUSUAL:
+                problems.stop("workbook_entities")
+            if prolog is Prolog.NO_XML:
+                continue
             tag_count = content.count(b"<")
-            if "/worksheets/" in member.filename or "sharedStrings" in member.filename:
+            types = content_types.get(member.filename, {""})
+            if all(map(_DATA_TYPE.search, types)):
                 if tag_count > _TAGS_PER_VALUE * limits.nodes:
                     problems.stop("too_many_values", limit=limits.nodes)
             elif tag_count > MAX_OTHER_TAGS:
                 problems.stop("workbook_broken", detail=f"{member.filename} has more than {MAX_OTHER_TAGS} tags")
-            if b"<!DOCTYPE" in content or b"<!ENTITY" in content or content[:2] in {b"\xff\xfe", b"\xfe\xff"}:
-                problems.stop("workbook_entities")
+            if any(len(_ATTRIBUTE.findall(tag[0])) > MAX_ATTRIBUTES for tag in _LONG_TAG.finditer(content)):
+                problems.stop("workbook_broken", detail=f"{member.filename} has a tag with too many attributes")
+            if member.filename == _CONTENT_TYPES:
+                # Document types are refused above.
+                for element in ET.fromstring(content):  # noqa: S314
+                    name, content_type = element.get("PartName", "").lstrip("/"), element.get("ContentType", "")
+                    content_types.setdefault(name, set()).add(content_type)
 
 
 def _table(rows: Iterable[Any], problems: Problems, limits: Limits) -> Node:

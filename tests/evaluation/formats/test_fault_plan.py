@@ -205,7 +205,11 @@ def test_zip_bomb_is_refused_before_it_is_unpacked() -> None:
     [
         ("xl/workbook.xml", b'<!DOCTYPE a [<!ENTITY b "c">]><workbook>&b;</workbook>'),
         ("xl/styles.xml", b"<!DOCTYPE a><a/>"),
-        ("_rels/.rels", b'<!ENTITY b "c">'),
+        ("xl/styles", b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'),
+        ("xl/media/image1.png", b'<?xml version="1.0"?> <!-- --> <!DOCTYPE a SYSTEM "file:///etc/passwd"><a/>'),
+        ("xl/styles.xml", "<!DOCTYPE a><a/>".encode("utf-16-le")),
+        ("xl/styles.xml", " <a/>".encode("utf-16-be")),
+        ("xl/styles.xml", b'<?xml version="1.0" encoding="cp037"?>' + "<!DOCTYPE a><a/>".encode("cp037")),
         ("xl/styles.xml", "\ufeff<!DOCTYPE a><a/>".encode("utf-16-le")),
         ("xl/styles.xml", "\ufeff<a/>".encode("utf-16-be")),
     ],

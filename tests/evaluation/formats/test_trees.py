@@ -143,17 +143,18 @@ def test_invalid_header_is_reported(text: str, expected: tuple[str, int, str]) -
     assert reported_problems(read_xlsx, xlsx(*[line.split(",") for line in text.split("\n")])) == [expected]
 
 
-def workbook_with(sheet_row: str, *, styles: int = 0) -> bytes:
-    """A workbook whose sheet has a header and this row, in XML, and this many additional styles."""
+def workbook_with(sheet_row: str, *, styles: int = 0, sheets: int = 0, workbook: str = "xl/workbook.xml") -> bytes:
+    """A workbook whose sheet has a header and this row, in XML, with additional styles and sheets, and the name of the
+    part that lists sheets."""
     original, buffer = zipfile.ZipFile(io.BytesIO(xlsx(["question", "category"]))), io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for member in original.infolist():
-            text = original.read(member).decode()
+            text = original.read(member).decode().replace("xl/workbook.xml", workbook)
             if member.filename == "xl/worksheets/sheet1.xml":
                 text = text.replace('<dimension ref="A1:B1" />', "").replace("</sheetData>", f"{sheet_row}</sheetData>")
-            if member.filename == "xl/styles.xml":
-                text = text.replace("</cellXfs>", "<xf/>" * styles + "</cellXfs>")
-            archive.writestr(member.filename, text)
+            text = text.replace("</cellXfs>", "<xf/>" * styles + "</cellXfs>")
+            text = text.replace("</sheets>", "<sheet/>" * sheets + "</sheets>")
+            archive.writestr(member.filename.replace("xl/workbook.xml", workbook), text)
     return buffer.getvalue()
 
 
@@ -168,10 +169,12 @@ def test_stray_cell_far_down_is_read_with_its_row() -> None:
     [
         (workbook_with("<row>" + "<c/>" * 100 + "</row>"), "too_many_values"),
         (workbook_with("", styles=100_001), "workbook_broken"),
+        (workbook_with("", sheets=100_001, workbook="xl/worksheets/sheet2.xml"), "workbook_broken"),
+        (workbook_with("<row" + "".join(f" a{number}=''" for number in range(20_001)) + "/>"), "workbook_broken"),
     ],
-    ids=["cells", "styles"],
+    ids=["cells", "styles", "sheets in a part named as a sheet", "attributes"],
 )
-def test_workbook_with_too_many_tags_is_refused_before_it_is_read(content: bytes, code: str) -> None:
+def test_workbook_with_too_many_tags_or_attributes_is_refused_before_it_is_read(content: bytes, code: str) -> None:
     problems = Problems("a.xlsx")
     with pytest.raises(InvalidFile):
         read_xlsx(content, problems, Limits(nodes=20))
