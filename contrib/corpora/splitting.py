@@ -34,7 +34,7 @@ class Sentence:
 # before the next word too ("했다.그러나"), never inside a number. Blank lines, list items and headings always end one.
 _CLOSING = "[\"'”’」』)\\]]*"
 _END = re.compile(
-    rf"[!?。！？…]+{_CLOSING}|(?<=[가-힣])\.{_CLOSING}(?!\d)|\.{_CLOSING}(?=\s|$)|\n(?=\s*\n)|\n(?=\s*(?:[-*•#|]|\d+[.)]\s))"
+    rf"[!?。！？…]+{_CLOSING}|(?<=[가-힣])\.{_CLOSING}(?!\d)|\.{_CLOSING}(?=\s|$)|\n(?=[^\S\n]*\n)|\n(?=[^\S\n]*(?:[-*•#|]|\d+[.)]\s))"
     r"|(?<=\n)#{1,6} [^\n]*\n|^#{1,6} [^\n]*\n"
 )
 _ABBREVIATED = re.compile(

@@ -14,7 +14,8 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s+|(?<=다\.)|[\n;]+")
 _MARK = r"(?:\[[^\]\n]{0,200}\]|\(출처[^)\n]{0,200}\))"
 _SOURCE_MARK = re.compile(_MARK)
-_MARK_BEFORE_STOP = re.compile(rf"[ \t]*(?:{_MARK}[ \t]*)+(?=[.,!?。](?!\d))")
+_MARKS = re.compile(rf"(?<![ \t])[ \t]*+(?:{_MARK}[ \t]*+)++")
+_STOP = re.compile(r"[.,!?。](?!\d)")
 _NO_PROSE = frozenset({"fence", "heading_open", "thead_open"})
 
 
@@ -35,7 +36,8 @@ def _parser() -> MarkdownIt:
     # Importing takes 0.05 s.
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark").enable("table")
+    # Only blocks are needed.
+    return MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
 
 
 def sentences(text: str) -> tuple[str, ...]:
@@ -53,6 +55,11 @@ def quoted_sentences(text: str) -> tuple[tuple[str, str], ...]:
         if sentence := unmarked[start:end].strip():
             position = unmarked.index(sentence, start)
             quote = text[position : position + len(sentence)]
-            cleaned = _SOURCE_MARK.sub(" ", _MARK_BEFORE_STOP.sub("", quote))
+            cleaned = _SOURCE_MARK.sub(" ", _MARKS.sub(_unless_before_stop, quote))
             pairs.append((" ".join(cleaned.split()), quote))
     return tuple(pairs)
+
+
+def _unless_before_stop(marks: re.Match[str]) -> str:
+    """Drop marks before a stop. A look-ahead in the pattern would read a run of marks again from each of them."""
+    return "" if _STOP.match(marks.string, marks.end()) else marks[0]

@@ -4,7 +4,7 @@ citation metrics."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from evaluation.core.metric_specs import Bilingual, RuleSettings, rule_metric
 from evaluation.core.profile_settings import NUMBER, CitationRules
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
 from evaluation.metrics.normalise import (
+    covered_places,
     fold,
     folded,
     hangul_run,
@@ -102,6 +103,8 @@ _NO_NAME_BEFORE = re.compile(r"(?:는|한|된|던|할|될|른|면|고|며|서|�
 # A longer word before a kind of regulation is no name.
 MAX_NAME_LENGTH = 100
 _BEFORE = re.compile(r"([가-힣a-z0-9·]+)\s$")
+# Longest text between a name and its article.
+_MAX_CONNECTOR = 20
 _OF_CONNECTOR = re.compile(r",?\s(?:of|in|under) (?:the |our |its )?[\"']?")
 _VAGUE_MENTIONS = ("규정", "규칙", "지침", "법령", "법규", "조항", "관련법")
 _CONNECTED = re.compile(r"[\s\"'()\[\]<>《》〈〉]{0,3}(?:의\s)?[\s\"'(]{0,2}")
@@ -122,10 +125,9 @@ def regulation_names(text: str, rules: CitationRules = DEFAULT_RULES) -> tuple[R
     """Names of regulations: 학칙, 등록금 규정, 학생포상에 관한 규정; neither a bare 규정 nor 관련 규정. Names of the
     rules are included."""
     built_in = _built_in_names(text)
+    places = covered_places((name.start, name.end) for name in built_in)
     configured = [
-        n
-        for n in _configured_names(text, rules.names)
-        if not any(n.start < b.end and b.start < n.end for b in built_in)
+        name for name in _configured_names(text, rules.names) if places.isdisjoint(range(name.start, name.end))
     ]
     return tuple(sorted([*built_in, *configured], key=lambda name: name.start))
 
@@ -168,22 +170,28 @@ def articles_of(text: str, rules: CitationRules = DEFAULT_RULES) -> tuple[Refere
 def citations(text: str, rules: CitationRules = DEFAULT_RULES) -> tuple[Citation, ...]:
     """Articles of a folded text, with the regulation's name if it stands before them, or after "of" ("Section 4.2 of
     the Privacy Policy")."""
-    names = regulation_names(text, rules)
-    return tuple(_with_regulation(text, article, names) for article in articles_of(text, rules))
+    by_start: dict[int, Reference] = {}
+    by_end: dict[int, Reference] = {}
+    for name in regulation_names(text, rules):
+        by_start.setdefault(name.start, name)
+        by_end[name.end] = name
+    return tuple(_with_regulation(text, article, by_start, by_end) for article in articles_of(text, rules))
 
 
-def _with_regulation(text: str, article: Reference, names: tuple[Reference, ...]) -> Citation:
-    for name in reversed(names):
-        if name.end <= article.start and _CONNECTED.fullmatch(text, name.end, article.start):
+def _with_regulation(
+    text: str, article: Reference, by_start: Mapping[int, Reference], by_end: Mapping[int, Reference]
+) -> Citation:
+    for end in range(article.start, article.start - _MAX_CONNECTOR, -1):
+        if (name := by_end.get(end)) and _CONNECTED.fullmatch(text, end, article.start):
             return Citation(name.name, article.name, name.start, article.end)
-    for name in names:
-        if name.start >= article.end and _OF_CONNECTOR.fullmatch(text, article.end, name.start):
+    for start in range(article.end, article.end + _MAX_CONNECTOR):
+        if (name := by_start.get(start)) and _OF_CONNECTOR.fullmatch(text, article.end, start):
             return Citation(name.name, article.name, article.start, name.end)
     return Citation("", article.name, article.start, article.end)
 
 
 def _article_follows(text: str, position: int) -> bool:
-    return any(article.start == position for article in article_references(text))
+    return _ARTICLE.match(text, position) is not None
 
 
 def _name_start(text: str, match: re.Match[str]) -> int | None:
@@ -191,6 +199,8 @@ def _name_start(text: str, match: re.Match[str]) -> int | None:
     start = match.start()
     while not is_boundary(text, start):
         start -= 1
+        if match.start() - start > MAX_NAME_LENGTH:
+            return None
     prefix = text[start : match.start()]
     if match[0] == "법" and not (
         prefix and _CONNECTED.match(text, match.end()) and _article_connected(text, match.end())

@@ -269,11 +269,10 @@ def _number_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]
 
 def _is_whole(prepared: PreparedText, start: int, end: int) -> bool:
     """Return whether the span starts and ends at a number or at a token boundary."""
-    if not is_boundary(prepared.text, start) and not any(q.start == start for q in prepared.quantities):
+    starts, ends = prepared.ends
+    if not is_boundary(prepared.text, start) and start not in starts:
         return False
-    if any(q.end == end for q in prepared.quantities):
-        return True
-    return right_edge(prepared.text, end, may_compound=False) is not None
+    return end in ends or right_edge(prepared.text, end, may_compound=False) is not None
 
 
 def _stem_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:

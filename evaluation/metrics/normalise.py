@@ -290,7 +290,10 @@ def _joins(character: str) -> bool:
     )
 
 
-_HANGUL_RUN = re.compile(r"[가-힣]+")
+# Longer runs are no particles or counters, and longer sentences are cut, so that the time to read a text does not grow
+# with the square of its length.
+MAX_RUN, MAX_SENTENCE = 100, 1_000
+_HANGUL_RUN = re.compile(rf"[가-힣]{{1,{MAX_RUN}}}")
 _SENTENCE_END = re.compile(r"[!?。…;\n]+|\.(?=\s|$)|(?<=[가-힣])\.(?!\d)")
 # Kana and Han characters.
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -331,14 +334,21 @@ def is_boundary(text: str, place: int) -> bool:
 
 
 def hangul_run(text: str, place: int) -> str:
-    """Hangul syllables that start at ``place``; empty if none do."""
+    """Hangul syllables that start at ``place``, at most ``MAX_RUN``; empty if none do."""
     match = _HANGUL_RUN.match(text, place)
     return match[0] if match else ""
 
 
 @lru_cache(maxsize=256)
 def _sentence_starts(text: str) -> tuple[int, ...]:
-    return (0, *(match.end() for match in _SENTENCE_END.finditer(text)))
+    starts = [0]
+    for end in (*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)):
+        while end - starts[-1] > MAX_SENTENCE:
+            limit = starts[-1] + MAX_SENTENCE
+            space = text.rfind(" ", starts[-1], limit)
+            starts.append(limit if space < 0 else space + 1)
+        starts.append(end)
+    return tuple(starts[:-1])
 
 
 def sentence_span(text: str, place: int) -> tuple[int, int]:
@@ -346,6 +356,11 @@ def sentence_span(text: str, place: int) -> tuple[int, int]:
     starts = _sentence_starts(text)
     index = bisect_right(starts, place)
     return starts[index - 1], starts[index] if index < len(starts) else len(text)
+
+
+def covered_places(spans: Iterable[tuple[int, int]]) -> frozenset[int]:
+    """Positions within the spans. Looking one up takes no longer if there are many spans."""
+    return frozenset(place for span in spans for place in range(*span))
 
 
 def sentences(text: str) -> tuple[tuple[int, int], ...]:
@@ -377,7 +392,7 @@ def _stem(word: str) -> str:
     """Word without its chain of particles, if at least two syllables remain."""
     if not "가" <= word[0] <= "힣":
         return word
-    for cut in range(2, len(word)):
+    for cut in range(max(2, len(word) - _MAX_CHAIN * len(_PARTICLES[0])), len(word)):
         if is_particle_chain(word[cut - 1], word[cut:]):
             return word[:cut]
     return word

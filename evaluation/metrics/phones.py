@@ -22,6 +22,7 @@ _PHONE = re.compile(
     r")(?!\d)(?![-.]\d)"
 )
 _CUE = re.compile(r"(?:전화|연락처|문의|대표|상담|콜센터|고객센터|tel|phone|call|☎|☏)[^\d]{0,12}$")
+_MAX_CUE_LENGTH = 20
 _RANGE = re.compile(r"\s?~\s?(\d)(?!\d)")
 _MIN_DIGITS, _AMERICAN_DIGITS, _LAST_YEAR = 8, 11, 2100
 
@@ -57,4 +58,6 @@ def _phone(text: str, match: re.Match[str]) -> Phone | None:
 def _is_span_of_years(text: str, match: re.Match[str]) -> bool:
     """Return whether it is a year range: 1600-1700 without a word such as 전화 before it."""
     first, second = int(match["service"]), int(match["rest"])
-    return first < second <= _LAST_YEAR and not _CUE.search(text, 0, match.start())
+    return first < second <= _LAST_YEAR and not _CUE.search(
+        text, max(0, match.start() - _MAX_CUE_LENGTH), match.start()
+    )

@@ -18,6 +18,7 @@ from evaluation.metrics.citations import article_references
 from evaluation.metrics.negation import holds_negation, is_negated
 from evaluation.metrics.normalise import (
     MappedText,
+    covered_places,
     fold,
     fold_with_lines,
     hangul_run,
@@ -93,17 +94,18 @@ _LARGE = {"만": Decimal(10**4), "억": Decimal(10**8), "조": Decimal(10**12)}
 _ENGLISH = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _PLAIN = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _DOTTED = r"\d+(?:\.\d+){2,}"
-_MULTIPLIERS = r"[십백천만억조]+"
+_MULTIPLIERS = r"[십백천만억조]{1,20}"
 _TAIL = rf"(?:\s?{_PLAIN}\s?{_MULTIPLIERS})*(?:\s?{_PLAIN})?"
 _NUMBER = re.compile(
     rf"(?P<dotted>{_DOTTED})"
     rf"|(?P<sign>(?<![^\s(\[])[-+])?(?P<first>(?<![\d.,]){_PLAIN})(?!\d)(?:(?P<rest>\s?{_MULTIPLIERS}{_TAIL})"
     rf"|\s?(?P<english>thousand|million|billion|trillion)(?![a-z]))?"
-    rf"|(?P<hangul>(?<![가-힣])(?:[일이삼사오육칠팔구십백천만억조]{{2,}}|[십백천만억조](?=\s?(?:원|명|달러))))"
+    rf"|(?P<hangul>(?<![가-힣])(?:[일이삼사오육칠팔구십백천만억조]{{2,40}}|[십백천만억조](?=\s?(?:원|명|달러))))"
 )
 # First character of every number, except for its sign.
 _BEGINS = re.compile(r"[\d일이삼사오육칠팔구십백천만억조]")
 _PARTS = re.compile(rf"{_PLAIN}|[일이삼사오육칠팔구십백천만억조]")
+_SPACED_COUNTER = re.compile(r"\s(?:원|명|개|달러|퍼센트)")
 _MIN_CODE_DIGITS = 2
 
 
@@ -151,9 +153,9 @@ def value_of(digits_and_multipliers: str) -> Decimal:
 def quantities(text: str) -> tuple[Quantity, ...]:
     """Numbers and articles of a folded text in order, without nesting."""
     articles = article_references(text)
-    article_spans = [(a.start, a.end) for a in articles]
+    places = covered_places((article.start, article.end) for article in articles)
     values = [Quantity(a.name, a.start, a.end, unit_end=a.end) for a in articles]
-    values += [q for q in _numbers(text) if not any(start < q.end and q.start < end for start, end in article_spans)]
+    values += [q for q in _numbers(text) if places.isdisjoint(range(q.start, q.end))]
     return tuple(sorted(values, key=lambda q: q.start))
 
 
@@ -207,7 +209,7 @@ def _hangul_number(text: str, match: re.Match[str]) -> Quantity | None:
     """Number in Hangul: 천억 원, 삼천만원, 백만. 구조 and 이만 are numbers only before a unit."""
     numeral, start, end = match["hangul"], match.start(), match.end()
     run = hangul_run(text, end)
-    before_unit = starts_with_counter(run) or re.match(r"\s(?:원|명|개|달러|퍼센트)", text[end:]) is not None
+    before_unit = starts_with_counter(run) or _SPACED_COUNTER.match(text, end) is not None
     stands_alone = numeral[0] in _SMALL and numeral[-1] in _LARGE and (not run or is_particle_chain(numeral[-1], run))
     if not (stands_alone or (before_unit and any(c in _SMALL or c in _LARGE for c in numeral))):
         return None
@@ -263,14 +265,25 @@ class PreparedText:
         return quantities(self.text)
 
     @cached_property
+    def ends(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Starts and ends of the quantities."""
+        return frozenset(q.start for q in self.quantities), frozenset(q.end for q in self.quantities)
+
+    @cached_property
+    def _inner_places(self) -> frozenset[int]:
+        return covered_places((q.start + 1, q.end) for q in self.quantities)
+
+    @cached_property
     def comparable(self) -> tuple[Quantity, ...]:
         """Quantities with a value, in order; a phone number replaces the numbers it is written with."""
+        by_place = {place: q for q in self.quantities for place in range(q.start, q.end)}
         phone_values = [
-            phone for phone in _phone_numbers(self.text) if not any(_is_amount(q, phone) for q in self.quantities)
+            phone
+            for phone in _phone_numbers(self.text)
+            if not any(_is_amount(by_place[p], phone) for p in range(phone.start, phone.end) if p in by_place)
         ]
-        other_values = [
-            q for q in self.quantities if not q.is_code and not any(_overlap(q, phone) for phone in phone_values)
-        ]
+        places = covered_places((phone.start, phone.end) for phone in phone_values)
+        other_values = [q for q in self.quantities if not q.is_code and places.isdisjoint(range(q.start, q.end))]
         return tuple(sorted([*phone_values, *other_values], key=lambda q: q.start))
 
     @cached_property
@@ -296,7 +309,7 @@ class PreparedText:
         """Return whether an edge of the span lies inside a number or article, so that part of a value would match."""
         if not _NUMERIC.search(self.text, max(start - 1, 0), end + 1):
             return False
-        return any(q.start < start < q.end or q.start < end < q.end for q in self.quantities)
+        return start in self._inner_places or end in self._inner_places
 
 
 @lru_cache(maxsize=64)
@@ -310,14 +323,11 @@ def _phone_numbers(text: str) -> Iterator[Quantity]:
         yield Quantity(phone.numbers[0], phone.start, phone.end, unit_end=phone.end)
 
 
-def _overlap(quantity: Quantity, phone: Quantity) -> bool:
-    return quantity.start < phone.end and phone.start < quantity.end
-
-
 def _is_amount(quantity: Quantity, phone: Quantity) -> bool:
-    """Return whether the digits of a phone number are an amount: one decimal (+12.345678), or followed by a unit."""
+    """Return whether the digits of an overlapping phone number are an amount: one decimal (+12.345678), or followed by
+    a unit."""
     is_decimal = quantity.start <= phone.start and "." in quantity.canonical
-    return _overlap(quantity, phone) and (is_decimal or quantity.unit_end > phone.end)
+    return is_decimal or quantity.unit_end > phone.end
 
 
 def delimit_number(canonical: str) -> str:

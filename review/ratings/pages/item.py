@@ -84,17 +84,13 @@ def raw_pieces(text: str, claims: Iterable[Claim]) -> tuple[TextPiece, ...]:
     )
 
 
-_CELLS, _MARKUP, _SPACE_BEFORE_PUNCTUATION = (
-    re.compile(r"\s*\|\s*"),
-    re.compile(r"\*\*|`"),
-    re.compile(r"\s+(?=[.,!?])"),
-)
+_MARKUP, _SPACE_BEFORE_PUNCTUATION = re.compile(r"\*\*|`"), re.compile(r"(?<!\s)\s++(?=[.,!?])")
 
 
 def claim_text(text: str) -> str:
     """A claim as one line: table rows without bars, no bold or code markup, no gap before punctuation."""
     if text.startswith("|"):
-        text = " · ".join(filter(None, _CELLS.split(text)))
+        text = " · ".join(filter(None, map(str.strip, text.split("|"))))
     return _SPACE_BEFORE_PUNCTUATION.sub("", _MARKUP.sub("", text))
 
 
