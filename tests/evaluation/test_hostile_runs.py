@@ -4,13 +4,9 @@ each of its characters."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import process_time
 
 import pytest
 
-from contrib.corpora.documents import tidy
-from contrib.corpora.splitting import split_sentences
-from contrib.traces.otlp import PERSONAL, mask_pattern
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import NEGATIVE_CATEGORY, AnswerSpec, CheckPhrases, ContextSpec, Nugget, QuestionSpec
 from evaluation.judging import lexical, prose
@@ -20,6 +16,7 @@ from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.metrics.citations import references_in_forms
 from evaluation.metrics.matching import compile_keyword
 from review.ratings.pages.item import claim_text, shared_phrases
+from tests.hostile_runs import RUNS, assert_linear
 
 QUESTION = QuestionSpec(
     id="q",
@@ -36,7 +33,6 @@ QUESTION = QuestionSpec(
 SETTINGS = RuleSettings(phrases={"forbidden_names": ("서울대",), "own_names": ("국민대",)})
 PASSAGE = ContextSpec("신청은 30일 안에 제15조에 따라 합니다. 문의 02-123-4567", "k", 0.5, "등록금 규정")
 ANSWER = AnswerSpec("신청은 30일 안에 확인하세요. 문의 02-888-9999 [1]", (PASSAGE,))
-MASKS = mask_pattern([*PERSONAL, "ab-#*"])
 QUOTE = "신청은 30일 안에 다른 창구에서"
 
 
@@ -59,57 +55,12 @@ READERS: dict[str, Callable[[str], object]] = {
     "prose": lambda text: (prose.prose(text), prose.quoted_sentences(text)),
     "quotes": lambda text: (locate_quote(QUOTE, text), locate_quote(text, ANSWER.text), locate_quote(QUOTE, text, 5)),
     "keyword": lambda text: (compile_keyword(text), references_in_forms(text, ("Section {n}", "제{n}조의{n}"))),
-    "masks": lambda text: MASKS.sub("", text),
-    "documents": lambda text: list(split_sentences(tidy(text))),
     "review card": lambda text: (claim_text(text), claim_text(f"|{text}"), shared_phrases(text, ANSWER.text)),
 }
-RUNS = {
-    "spaces": " ",
-    "line feeds": "\n",
-    "invisible": "\u200b",
-    "open brackets": "[",
-    "brackets": "[1]",
-    "sources": "(출처 ",
-    "digits": "1",
-    "grouped digits": "1,",
-    "versions": "1.1.",
-    "multipliers": "만",
-    "multiplied": "1만 ",
-    "articles": "제15조의2",
-    "regulations": "규정",
-    "phones": "02-123-4567 ",
-    "years": "1600-1700 ",
-    "quotes": '"',
-    "quoted": "'a' ",
-    "escaped": '\\"',
-    "hangul": "가",
-    "particles": "는 ",
-    "negated": "30일 아니",
-    "names": "서울대",
-    "avoidance": "확인하세요 ",
-    "clauses": "확인하세요. 모르 ",
-    "emphasis": "a*",
-    "bars": "| ",
-    "secrets": '"password":"',
-    "tokens": "-eyJaaaaaaaa.",
-    "addresses": "a@a.",
-    "mixed": "[1] 가1 '\n",
-}
-
-
-def seconds(read: Callable[[str], object], text: str) -> float:
-    start = process_time()
-    read(text)
-    return process_time() - start
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("run", RUNS)
 def test_time_grows_with_the_length_of_the_text(reader: str, run: str) -> None:
-    read = READERS[reader]
-    short, long = (f"x{RUNS[run] * (length // len(RUNS[run]))}x" for length in (50_000, 100_000))
-    read("warm-up")
-    expected = 2 * seconds(read, short)
-    # A pattern that reads a run from each of its characters takes twice as long.
-    assert seconds(read, long) < 1.5 * expected + 0.5
+    assert_linear(READERS[reader], RUNS[run])

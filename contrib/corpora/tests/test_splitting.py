@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contrib.corpora.documents import tidy
 from contrib.corpora.splitting import Splitting, split, split_sentences
+from tests.hostile_runs import RUNS, assert_linear
 
 
 def _sentences(text: str) -> list[str]:
@@ -62,3 +64,9 @@ def test_chunks_cover_all_visible_characters_within_the_limit(text: str, charact
     assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(spans))
     if not overlap:
         assert all(a[1] <= b[0] for a, b in pairwise(spans))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", RUNS)
+def test_time_of_splitting_grows_with_the_length_of_the_text(run: str) -> None:
+    assert_linear(lambda text: list(split_sentences(tidy(text))), RUNS[run])

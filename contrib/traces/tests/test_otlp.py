@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contrib.traces.otlp import is_protobuf, mask_pattern, read_trace_parts
+from contrib.traces.otlp import PERSONAL, is_protobuf, mask_pattern, read_trace_parts
 from evaluation.core.errors import InvalidFile
 from evaluation.formats import streaming
 from evaluation.formats.reading import read_answers, read_questions
+from tests.hostile_runs import RUNS, assert_linear
 
 common = pytest.importorskip("opentelemetry.exporter.otlp.proto.common.trace_encoder")
 json_format = pytest.importorskip("google.protobuf.json_format")
@@ -361,3 +362,10 @@ def test_long_runs_like_secrets_are_scanned_once(run: str) -> None:
     """A pattern that scans a run from each of its beginnings takes minutes for these."""
     text = run * (300_000 // len(run))
     assert isinstance(mask_pattern([]).sub("", text), str)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", RUNS)
+def test_time_of_masking_grows_with_the_length_of_the_text(run: str) -> None:
+    pattern = mask_pattern([*PERSONAL, "ab-#*"])
+    assert_linear(lambda text: pattern.sub("", text), RUNS[run])
