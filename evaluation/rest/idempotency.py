@@ -20,7 +20,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.core.errors import DomainError
-from evaluation.models import IdempotencyKey, User
+from evaluation.models import IdempotencyKey, RoleGrant, User
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 RETENTION = timedelta(days=1)
@@ -32,7 +32,10 @@ class KeyReused(APIException):
 
     status_code = status.HTTP_409_CONFLICT
     default_code = "key_reused"
-    default_detail = gettext_lazy("This Idempotency-Key was used for another request in the last day. Use a new key.")
+    default_detail = gettext_lazy(
+        "This Idempotency-Key was used for another request in the last day, or your roles have changed since. Use a "
+        "new key."
+    )
 
 
 def run_once(method: Callable[..., Response], request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -42,7 +45,8 @@ def run_once(method: Callable[..., Response], request: Request, *args: Any, **kw
     requests the second waits for the first. Refusals are not stored; what the method keeps of a refused request, such
     as a draft, stays.
 
-    :raises KeyReused: for a key used with another address, body or project of the token.
+    :raises KeyReused: for a key used with another address, body, project of the token or other roles, because the
+        stored response may show more than the person may see now.
     :raises ValidationError: for a key that is empty or too long, and where responses are not JSON."""
     key = request.headers[IDEMPOTENCY_HEADER]
     if not 0 < len(key) <= MAX_KEY_LENGTH:
@@ -51,7 +55,7 @@ def run_once(method: Callable[..., Response], request: Request, *args: Any, **kw
     if not isinstance(person, User):
         raise NotAuthenticated
     user_requests = IdempotencyKey.objects.filter(person=person)
-    request_digest = _digest(request.get_full_path(), str(person.token_project_id), request.body)
+    request_digest = _digest(request.get_full_path(), _rights(person), request.body)
     with transaction.atomic():
         user_requests.filter(created_at__lt=timezone.now() - RETENTION).delete()
         new_row = IdempotencyKey(person=person, key=_digest(key), request_hash=request_digest)
@@ -72,6 +76,11 @@ def run_once(method: Callable[..., Response], request: Request, *args: Any, **kw
             _store_response(row, response)
             return response
     raise refusal
+
+
+def _rights(person: User) -> str:
+    roles = RoleGrant.objects.filter(user=person).order_by("project", "role").values_list("project", "role")
+    return str((person.token_project_id, person.is_superuser, list(roles)))
 
 
 def _store_response(row: IdempotencyKey, response: Response) -> None:

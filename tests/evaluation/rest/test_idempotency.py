@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from evaluation.core.roles import Role
-from evaluation.models import IdempotencyKey, Run
+from evaluation.models import IdempotencyKey, RoleGrant, Run
 from evaluation.rest import idempotency
 from tests.evaluation.rest.clients import API, Caller, evaluator
 from tests.factories import make_answer_set, make_project, make_scored_run
@@ -51,6 +51,17 @@ def test_key_belongs_to_one_request_for_one_day() -> None:
         errors = post(caller, "runs/", body, key).json()["errors"]
         assert errors == {"Idempotency-Key": ["Must be 1 to 200 characters."]}
     assert post(caller, "metrics/", {}, "k3").status_code in {403, 405}
+
+
+def test_response_is_not_replayed_after_a_role_was_removed() -> None:
+    answers = make_answer_set()
+    caller = evaluator(answers.project)
+    body = {"answer_set": answers.pk}
+    assert post(caller, "runs/", body, "k").status_code == 202
+    RoleGrant.objects.filter(user=caller.user).delete()
+    response = post(caller, "runs/", body, "k")
+    assert (response.status_code, response.json()["code"]) == (409, "key_reused")
+    assert post(caller, "runs/", body, "new").status_code in {403, 404}
 
 
 def test_purge_deletes_expired_keys_of_every_user(capsys: pytest.CaptureFixture[str]) -> None:
