@@ -18,7 +18,7 @@ from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.messages.explanations import explain_reason, explain_refusal
 from evaluation.models import JudgeVersion, Project, User
-from evaluation.scoring.adhoc import probe_judge
+from evaluation.scoring.adhoc import try_judge
 
 
 class ProjectFilter(RelatedFieldListFilter):
@@ -115,8 +115,6 @@ class RoleAdmin(ModelAdmin):
         return access.visible(rows, request.user, action, path=self.path).exists()
 
 
-# Longest wait for a free slot of the endpoint.
-TRY_SECONDS = 10.0
 # Length of a reply in a message.
 MAX_REPLY_CHARS = 1_000
 
@@ -152,7 +150,7 @@ def _report_probe(request: HttpRequest, judge: JudgeVersion | None) -> None:
         messages.error(request, gettext("Enter the model to test."))
         return
     try:
-        probe = probe_judge(judge, judge.endpoint, TRY_SECONDS)
+        probe = try_judge(judge, judge.endpoint)
     except DomainError as error:
         messages.error(request, explain_refusal(error))
         return

@@ -103,17 +103,23 @@ def _pin_until(
     return False
 
 
-def probe_endpoint(client: JudgeClient, judge: JudgeVersion, calls: SingleCalls) -> ProbeResult:
-    """Probe the judge. A pause that the server requests applies to all workers."""
+def probe_endpoint(
+    client: JudgeClient, judge: JudgeVersion, calls: SingleCalls, max_seconds: float | None = None
+) -> ProbeResult:
+    """Probe the judge. A pause that the server requests applies to all workers.
+
+    :raises TimeoutError: if the calls together take longer than ``max_seconds``."""
     wake = Event()
-    return complete(_probe_steps(client, judge, calls, wake), wake)
+    return complete(_probe_steps(client, judge, calls, wake, max_seconds), wake)
 
 
-def _probe_steps(client: JudgeClient, judge: JudgeVersion, calls: SingleCalls, wake: Event) -> Steps[ProbeResult]:
+def _probe_steps(
+    client: JudgeClient, judge: JudgeVersion, calls: SingleCalls, wake: Event, max_seconds: float | None = None
+) -> Steps[ProbeResult]:
     provider = provider_of(judge)
 
     async def run_probe() -> ProbeResult:
-        async with client as open_client:
+        async with asyncio.timeout(max_seconds), client as open_client:
             return await probe_judge(
                 open_client,
                 judge.model,

@@ -60,6 +60,7 @@ REFUSALS = {
         "The hold-out test has verdicts on %(answers)s answers. A drift check needs at least %(least)s."
     ),
     "look_repeats": _("Judge each answer 1 to %(limit)s times."),
+    "judge_too_slow": _("The judge didn't answer within %(seconds)s seconds. Check the endpoint and its log."),
     "judge_away": _(
         "The judge can't be reached now (%(reason)s). Finished work is kept. Use the same command to continue."
     ),

@@ -25,6 +25,8 @@ from evaluation.worker.endpoint_quota import ENDPOINT_BUSY, EndpointBusy, Shared
 CONCURRENT_CALLS = 8
 # How long to wait until a call can be sent.
 MAX_SLOT_WAIT_SECONDS = 60.0
+# The same for a person who waits for a page, and the limit of all calls together.
+TRY_WAIT_SECONDS, TRY_SECONDS = 10, 45
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +49,25 @@ def find_response_format(judge: JudgeVersion) -> ProbedJudge:
     return ProbedJudge(probe.response_format, probe.last.model_returned)
 
 
-def probe_judge(judge: JudgeVersion, endpoint: Endpoint, max_wait_seconds: float) -> ProbeResult:
+def try_judge(judge: JudgeVersion, endpoint: Endpoint) -> ProbeResult:
+    """:func:`probe_judge` for a person who waits for the result."""
+    return probe_judge(judge, endpoint, TRY_WAIT_SECONDS, TRY_SECONDS)
+
+
+def probe_judge(
+    judge: JudgeVersion, endpoint: Endpoint, max_wait_seconds: float, max_seconds: int | None = None
+) -> ProbeResult:
     """Make the probe calls of a preflight without storing them. Waits at most ``max_wait_seconds`` for a slot.
 
-    :raises DomainError: ``judge_away`` if no slot is free; see also :func:`client_of`."""
+    :raises DomainError: ``judge_away`` if no slot is free, ``judge_too_slow`` if the calls together take longer than
+        ``max_seconds``; see also :func:`client_of`."""
     with SingleCalls(endpoint, None, project_id=judge.project_id) as calls:
         if calls.wait(time.monotonic() + max_wait_seconds):
             raise DomainError("judge_away", reason=ENDPOINT_BUSY)
-        return probe_endpoint(client_of(judge), judge, calls)
+        try:
+            return probe_endpoint(client_of(judge), judge, calls, max_seconds)
+        except TimeoutError as error:
+            raise DomainError("judge_too_slow", seconds=max_seconds) from error
 
 
 def judge_without_storing(

@@ -19,7 +19,7 @@ from evaluation.criteria.services import active_criteria_in
 from evaluation.judging.probing import ProbeResult
 from evaluation.messages.explanations import explain_refusal
 from evaluation.models import JudgeVersion
-from evaluation.scoring.adhoc import probe_judge
+from evaluation.scoring.adhoc import try_judge
 from review.comparisons.trend import judge_records
 from review.evidence.scorers import metric_titles
 from review.judges.card import as_markdown, load_judge_card
@@ -50,8 +50,6 @@ def judge_list(request: HttpRequest) -> HttpResponse:
 
 
 JUDGES = JudgeVersion.objects.select_related("endpoint")
-# Maximum wait for a free slot of the endpoint.
-TRY_SECONDS = 10.0
 
 
 @signed_in_get
@@ -67,7 +65,7 @@ def judge_try(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, gettext("Nothing to test: this judge calls no model."))
         return redirect("judge", pk)
     try:
-        probe = probe_judge(judge, judge.endpoint, TRY_SECONDS)
+        probe = try_judge(judge, judge.endpoint)
     except DomainError as refusal:
         messages.error(request, explain_refusal(refusal))
         return redirect("judge", pk)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +15,7 @@ from evaluation.core.roles import Role
 from evaluation.criteria.services import deactivate
 from evaluation.judges.shipped import baseline_judge, save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight, Run, User
+from evaluation.scoring import adhoc
 from review.agreement import run_agreement
 from review.agreement.run_agreement import Breakdown, agreement_if_cached, cached_agreement, cached_agreements
 from review.comparisons.trend import judge_records
@@ -25,7 +27,7 @@ from review.ratings.submitting import submit
 from review.templatetags.figures import plain, signed
 from tests.evaluation.criteria.written import drafted, in_force
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
-from tests.judge_server.actions import status
+from tests.judge_server.actions import drip, status
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.server import JudgeServer
 from tests.pages.world import make_world
@@ -229,6 +231,16 @@ def test_trying_a_judge_stores_nothing(remote: JudgeVersion, judge_server: Judge
     assert "json_schema" in page
     assert judge_server.preflights + judge_server.calls > 0
     assert not Preflight.objects.exists()
+
+
+def test_judge_that_drips_bytes_ends_its_trial_in_time(
+    remote: JudgeVersion, judge_server: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adhoc, "TRY_SECONDS", 1)
+    judge_server.behave(drip())
+    start = time.monotonic()
+    assert "answer within 1 seconds" in try_judge(remote).content.decode()
+    assert time.monotonic() - start < 10
 
 
 def test_failed_judge_trial_shows_a_message(remote: JudgeVersion, judge_server: JudgeServer) -> None:
