@@ -115,6 +115,11 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         'Python functions that systems may call, by name, as JSON: `{"mine": "package.module:function"}`.',
     ),
     "CONCORD_PRICES": (str, "", "YAML file with model prices by date; without it the cost of calls is unknown."),
+    "CONCORD_METRICS": (
+        str,
+        "",
+        "Python file with [own metrics](own-metrics.md), for metrics without a package of their own.",
+    ),
     "CONCORD_CALL_SECONDS": (int, 60, "Time-out of a judge call in seconds, from connecting to the last byte."),
     "CONCORD_MIN_FREE_DISK_MB": (int, 64, "Free disk space in MB below which runs pause (SQLite only); 0: never."),
     "CONCORD_BACKUP_HOURS": (int, 0, "Age in hours at which `healthcheck` reports the last backup as old; 0: never."),

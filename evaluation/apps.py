@@ -1,9 +1,11 @@
 """App of questions, systems, judges, runs and scores."""
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.extensions import register
+from evaluation.metric_packages.discovery import register_own_metrics
 
 
 class EvaluationConfig(AppConfig):
@@ -11,8 +13,9 @@ class EvaluationConfig(AppConfig):
     verbose_name = _("Evaluation")
 
     def ready(self) -> None:
-        """Register background tasks, system checks and the notice of password links."""
+        """Register background tasks, own metrics, system checks and the notice of password links."""
         register(self.label, self.name)
+        register_own_metrics(settings.CONCORD_METRICS)
         from django.contrib.auth.signals import user_logged_in
 
         from evaluation import checks  # noqa: F401  -- registers itself; apps must be loaded first

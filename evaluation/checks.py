@@ -13,6 +13,7 @@ from django.core.checks import Warning as Advice
 from django.db.utils import DatabaseError
 
 from evaluation.core.errors import InvalidFile
+from evaluation.metric_packages.discovery import FAULTS
 from evaluation.storage import append_only, guards
 
 SETTINGS_TAG = "settings"
@@ -77,6 +78,19 @@ def _readable_by_others(path: Path) -> bool:
     except OSError:
         # The file is missing or belongs to another user.
         return False
+
+
+@register(SETTINGS_TAG)
+def check_metric_packages(**_: Any) -> Sequence[CheckMessage]:
+    """Check that all packages of own metrics were registered."""
+    return [
+        Error(
+            f"own metrics of {fault.package}: {fault.reason}",
+            hint="Correct or uninstall the package, or change CONCORD_METRICS. See docs/own-metrics.md.",
+            id="concord.E006",
+        )
+        for fault in FAULTS
+    ]
 
 
 @register(SETTINGS_TAG)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from evaluation.judges.shipped import declared_metrics
 from evaluation.management.metrics_page import PAGE, metrics_page
+from evaluation.metric_packages.declared import declared_metrics
 
 TEXT = PAGE.read_text(encoding="utf-8")
 

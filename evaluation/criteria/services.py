@@ -20,7 +20,6 @@ from evaluation.core.metric_specs import MetricKind
 from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of
 from evaluation.judges.prices import total_cost
-from evaluation.judges.shipped import declared_metrics
 from evaluation.judging.baseline import unsupported_metrics
 from evaluation.judging.calls import JudgeCall, JudgeCase, JudgeDialog, JudgeReply
 from evaluation.judging.catalogue import family_for
@@ -28,6 +27,7 @@ from evaluation.judging.criteria.spec import CriterionSpec, criterion_rubric
 from evaluation.judging.prechecks import applicability
 from evaluation.judging.prompt import judge_call, parse_reply
 from evaluation.judging.rubric import FAMILY_PREFIX, Rubric, criterion_family, is_criterion
+from evaluation.metric_packages.declared import declared_metrics
 from evaluation.models import (
     Answer,
     AnswerSet,

@@ -13,13 +13,11 @@ from django.db.models import Exists, OuterRef
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import DomainError, UnknownName
-from evaluation.core.metric_specs import MetricSpec
+from evaluation.core.metric_specs import MetricKind, MetricSpec
 from evaluation.judging.baseline import BASELINE_VERSION
-from evaluation.judging.catalogue import judge_metrics
-from evaluation.judging.embedding.similarity import EMBEDDING_METRICS
 from evaluation.judging.formulas import JuryRule
 from evaluation.judging.rubric import Rubric, shipped_rubric
-from evaluation.metrics.catalogue import RULE_METRICS
+from evaluation.metric_packages.declared import declared_metrics
 from evaluation.models import (
     Endpoint,
     JudgeVersion,
@@ -31,7 +29,6 @@ from evaluation.models import (
     Score,
     User,
 )
-from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS
 from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, metrics_by_report_name, shipped_profiles
 
 BASELINE = "baseline"
@@ -203,22 +200,20 @@ def jury_row(project: Project, members: Sequence[JudgeVersion], rule: JuryRule) 
     return save_judge(project, f"{rule}-of-{len(names)}", None, model=model, language=language, params=params)
 
 
-def declared_metrics() -> dict[str, MetricSpec]:
-    """Metrics declared in code, by name."""
-    rules = (metric.spec for metric in RULE_METRICS)
-    derived = (*(metric.spec for metric in DERIVED_METRICS), ANSWER_OVERALL)
-    return {spec.name: spec for spec in (*rules, *EMBEDDING_METRICS, *judge_metrics(), *derived)}
-
-
 def metric_row(spec: MetricSpec) -> MetricDefinition:
-    """Row of a declared metric, created on first use."""
-    existing = MetricDefinition.objects.filter(name=spec.name, version=spec.version).first()
-    if existing:
+    """Row of a declared metric, created on first use. A definition that differs from the stored one, such as a new
+    scale of an own metric, becomes the next version."""
+    rows = MetricDefinition.objects.filter(name=spec.name).order_by("-version")
+    # The version of a criterion's metric is that of its row.
+    custom = spec.kind is MetricKind.CUSTOM
+    identity = {"version": spec.version} if custom else {"content_hash": spec.definition_hash}
+    if existing := rows.filter(**identity).first():
         return existing
     with transaction.atomic():
+        newest = rows.values_list("version", flat=True).first() or 0
         definition, _ = MetricDefinition.objects.get_or_create(
             name=spec.name,
-            version=spec.version,
+            version=max(spec.version, newest + 1),
             defaults={
                 "kind": spec.kind,
                 "scale": str(spec.scale),

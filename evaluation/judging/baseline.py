@@ -314,7 +314,8 @@ def label_negative(call: JudgeCall) -> dict[str, Any]:
 
 def unsupported_metrics(rubric: Rubric, metrics: Iterable[str]) -> dict[str, Result]:
     """Not-applicable results of the metrics that the baseline has no rule for."""
-    if rubric.criterion is None or rubric.criterion.offline is not OfflineMeasure.NONE:
+    shipped = rubric.criterion is None and any(family == rubric.family for family, _ in RULES)
+    if shipped or (rubric.criterion is not None and rubric.criterion.offline is not OfflineMeasure.NONE):
         return {}
     return {name: Result.not_applicable("baseline_has_no_rule") for name in metrics}
 

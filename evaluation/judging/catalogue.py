@@ -1,4 +1,5 @@
-"""Judge metrics: the built-in rubric families, and those of custom criteria, which are defined by the pinned rubric."""
+"""Judge metrics: the built-in rubric families, those of packages, and those of custom criteria, which are defined by
+the pinned rubric."""
 
 from __future__ import annotations
 
@@ -43,6 +44,11 @@ _FAMILIES: dict[str, Family] = {
 
 def families() -> tuple[str, ...]:
     return tuple(_FAMILIES)
+
+
+def add_family(family: Family) -> None:
+    """Register a family of a package."""
+    _FAMILIES[family.name] = family
 
 
 def family_named(name: str) -> Family:

@@ -66,6 +66,10 @@ def missing_input(spec: MetricSpec, question: QuestionSpec, answer: AnswerSpec, 
         "persona": (bool(question.persona), "no_persona"),
         "history": (bool(question.history), "no_history"),
         "embeddings": (settings.embeds, "no_embeddings"),
+        "keywords": (bool(question.keywords), "no_keywords"),
+        "ground_truth_chunk_ids": (bool(question.ground_truth_chunk_ids), "no_relevant_chunks"),
+        "retrieved_ids": (retrieves or answer.retrieved_ids is not None, "does_not_retrieve"),
+        "latency": (answer.latency_seconds is not None, "no_latency"),
     }
     return next((reason for name, (present, reason) in inputs.items() if name in spec.inputs and not present), "")
 

@@ -7,7 +7,7 @@ part can be omitted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, cached_property
 from pathlib import Path
@@ -353,12 +353,24 @@ def parse_rubric(text: str, *, file: str = "") -> Rubric:
     return read_yaml(Rubric, text, file, "rubric")
 
 
-@cache
+_package_rubrics: list[Rubric] = []
+
+
 def shipped_rubrics() -> tuple[Rubric, ...]:
-    """Shipped rubrics, sorted by family and language."""
+    """Shipped rubrics, sorted by family and language, then those of packages."""
+    return (*_read_shipped_rubrics(), *_package_rubrics)
+
+
+@cache
+def _read_shipped_rubrics() -> tuple[Rubric, ...]:
     return tuple(
         parse_rubric(path.read_text("utf-8"), file=path.name) for path in sorted(SHIPPED_DIRECTORY.glob("*.yaml"))
     )
+
+
+def add_rubrics(rubrics: Iterable[Rubric]) -> None:
+    """Register the rubrics of a package."""
+    _package_rubrics.extend(rubrics)
 
 
 def shipped_rubric(family: str, language: str) -> Rubric:

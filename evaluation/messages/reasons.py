@@ -18,7 +18,7 @@ REASON_MESSAGES = {
     "no_persona": _("The question has no persona."),
     "no_history": _("The question has no earlier turns."),
     "other_category": _("The criterion doesn't apply to questions of this category."),
-    "baseline_has_no_rule": _("The offline baseline can't read criteria and has no rule for this one."),
+    "baseline_has_no_rule": _("The offline baseline can't read rubrics and has no rule for this one."),
     "no_relevant_chunks": _("The question has no relevant passages."),
     "does_not_retrieve": _("The system doesn't retrieve passages."),
     "no_contexts": _("No passages were retrieved."),
@@ -137,6 +137,13 @@ REASON_MESSAGES = {
     "not_vague": _("The question isn't marked as one where asking back is welcome."),
     "no_next_steps": _("The profile defines no next steps."),
     "no_citations": _("The answer has no citations."),
+    # Own metrics
+    "metric_raised": _("The metric's code raised an error."),
+    "metric_invalid": _("The metric's code returned no valid result."),
+    "metric_timeout": _("The metric's code took longer than allowed and was ended."),
+    "metric_died": _("The process of the metric's code ended unexpectedly."),
+    "metric_not_loaded": _("The metric's package couldn't be loaded by the worker."),
+    "package_changed": _("A package of own metrics has changed since the run was created."),
     # Overall scores
     "no_overall": _("The profile has no overall score."),
     "no_parts": _("None of the metrics in the overall score apply here."),
@@ -280,6 +287,10 @@ ADVICE = {
         "Calls are sent one by one."
     ),
     "feature_off": _("Ask an operator to add the feature's app back to INSTALLED_APPS, then resume the run."),
+    "package_changed": _(
+        "Install the version of the package that the run began with, restart web and workers, and resume the run. Or "
+        "start a new run: finished calls are not paid for again."
+    ),
     "batch_unknown": _(
         "Check the provider's batch list for a batch of this run. Resuming the run sends its calls "
         "again, regardless of what that batch cost."

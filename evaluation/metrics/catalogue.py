@@ -1,4 +1,4 @@
-"""Registry of rule metrics."""
+"""Registry of rule metrics: the shipped ones and those of packages."""
 
 from __future__ import annotations
 
@@ -44,6 +44,21 @@ RULE_METRICS: tuple[RuleMetric, ...] = (
     next_steps,
 )
 _BY_NAME = {metric.spec.name: metric for metric in RULE_METRICS}
+
+
+def rule_metrics() -> tuple[RuleMetric, ...]:
+    """Shipped metrics, then own metrics."""
+    return tuple(_BY_NAME.values())
+
+
+def own_rule_metrics() -> tuple[str, ...]:
+    """Names of the own metrics."""
+    return tuple(_BY_NAME)[len(RULE_METRICS) :]
+
+
+def add_rule_metric(metric: RuleMetric) -> None:
+    """Register a metric of a package. Its function runs only in the process of ``metric_packages.isolation``."""
+    _BY_NAME[metric.spec.name] = metric
 
 
 def rule_metric_named(name: str) -> RuleMetric:

@@ -36,6 +36,7 @@ class WorkUnit(TimestampedModel):
         RULES = "rules", _("rules")
         JUDGE = "judge", _("judge")
         EMBED = "embed", _("embeddings")
+        OWN = "own", _("own metrics")
 
     run = models.ForeignKey(Run, on_delete=PROTECT, related_name="units")
     kind = models.CharField(max_length=10, choices=Kind.choices)
@@ -45,6 +46,8 @@ class WorkUnit(TimestampedModel):
     run_judge = models.ForeignKey(RunJudge, on_delete=PROTECT, null=True, related_name="units")
     repeat = models.PositiveIntegerField(default=1)
     needs = models.ForeignKey("self", on_delete=PROTECT, null=True, related_name="dependents")
+    # Of an own metric, which is a unit by itself.
+    metric = models.CharField(max_length=100, blank=True)
     key = models.CharField(max_length=64)
     round = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=8, choices=State.choices, default=State.TODO)

@@ -23,7 +23,8 @@ from evaluation.judges.shipped import judge_panel, profile_row
 from evaluation.judging.catalogue import family_named, judge_metric, judge_metrics
 from evaluation.judging.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.judging.families import asked_back
-from evaluation.metrics.catalogue import RULE_METRICS
+from evaluation.metric_packages.loading import stamps
+from evaluation.metrics.catalogue import own_rule_metrics, rule_metrics
 from evaluation.metrics.normalise import analysis
 from evaluation.models import (
     AnswerSet,
@@ -85,16 +86,19 @@ def prepare_run(
         ``feature_off``; ``rubric_not_used`` by the run's metrics, ``rubrics_of_jury``, ``rubric_needs_answers``.
     :raises UnknownName: for an unknown metric or rubric version."""
     profile_spec = ProfileSpec.model_validate(profile.spec)
-    rules, judge_names = {m.spec.name for m in RULE_METRICS}, {s.name for s in judge_metrics()}
+    rules, judge_names = {m.spec.name for m in rule_metrics()}, {s.name for s in judge_metrics()}
     names, criteria = _resolve_metrics(profile, profile_spec, spec.metrics, [*rules, *judge_names, *EMBEDDING_NAMES])
     judge = judge if (generated := answer_set.evaluation_type == FULL_RAG) else None
     families = sorted({judge_metric(name).rubric_family for name in names if judge and name in judge_names})
     decided_by_families = {metric.spec.name for family in families for metric in family_named(family).decided_rules}
     embeddings = tuple(name for name in names if name in EMBEDDING_NAMES) if generated else ()
+    own_rules = set(own_rule_metrics())
     config = RunConfig(
         **AskSpec.model_validate(answer_set, from_attributes=True).model_dump(),
         **spec.model_dump(include=set(CallSpec.model_fields)),
-        rules=tuple(name for name in names if name in rules and name not in decided_by_families),
+        rules=tuple(name for name in names if name in rules - own_rules - decided_by_families),
+        own_rules=tuple(name for name in names if name in own_rules),
+        packages=stamps(name for name in names if name in own_rules or (judge and name in judge_names)),
         embeddings=embeddings,
         embedding=choose_embedding(judge, spec.embeddings) if embeddings or asked_back.NAME in families else None,
         tokens=choose_token_model() if BERT_SCORE.name in embeddings else None,

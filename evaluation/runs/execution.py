@@ -25,6 +25,8 @@ from evaluation.judges.embeddings import embedder_of, token_model
 from evaluation.judges.preflight import pin_steps, pinned_columns
 from evaluation.judging.calls import ResponseFormat
 from evaluation.judging.probing import ProbeResult
+from evaluation.metric_packages.isolation import PackageProcess
+from evaluation.metric_packages.loading import changed_packages
 from evaluation.models import JudgeVersion, Preflight, Run, RunEvent, RunJudge, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.network.pool import CallPool
@@ -33,6 +35,7 @@ from evaluation.scoring import scores
 from evaluation.scoring.baseline import BaselineScorer
 from evaluation.scoring.embeddings import EmbeddingSession
 from evaluation.scoring.judges import JudgeSession
+from evaluation.scoring.own_metrics import OwnMetricSession
 from evaluation.scoring.replies import cached_replies
 from evaluation.scoring.rules import RULE_BATCH, RuleScorer
 from evaluation.scoring.scores import (
@@ -103,6 +106,7 @@ class RunPinStore:
 
 
 CRASH_LOOP = "crash_loop"
+PACKAGE_CHANGED = "package_changed"
 UPSTREAM = "upstream"
 
 
@@ -190,6 +194,10 @@ def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run
     if config.batch and batch_hooks() is None:
         retry_on_db_error(lambda: pause(run, reason=f"{FEATURE_OFF}: batches"))
         return run
+    # The run's figures would mix versions.
+    if run.state in STARTED and (changed := changed_packages(config.packages)):
+        retry_on_db_error(lambda: pause(run, reason=f"{PACKAGE_CHANGED}: {changed}"))
+        return run
     guard = budget_guard(run)
     has_paid_units = guard and run.state in STARTED and retry_on_db_error(partial(_has_paid_units, run))
     if guard and has_paid_units and (reason := retry_on_db_error(guard.stop_reason)):
@@ -212,6 +220,7 @@ def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run
             for judges in retry_on_db_error(lambda: _judges_by_endpoint(run, by_model=config.batch))
         ),
         _repeat(partial(_has_embeddings, run), partial(_embed_units, run, config, deadline, wake), deadline),
+        *([_own_metrics(run, deadline, wake)] if config.own_rules else []),
     ]
     interleave(groups, wake, background=LocalScoring(run, deadline), on_tick=tick)
     retry_on_db_error(lambda: finish_run(run))
@@ -341,6 +350,21 @@ def _embed_units(run: Run, config: RunConfig, deadline: float, wake: Event) -> S
     with tracing.batch(run.pk, WorkUnit.Kind.EMBED) as counts:
         session = EmbeddingSession(run, embedder, tokens, deadline, wake, budget_guard(run))
         counts[tracing.UNITS] = yield from session.steps()
+
+
+def _own_metrics(run: Run, deadline: float, wake: Event) -> Steps[None]:
+    with PackageProcess() as process:
+        session = partial(OwnMetricSession, run, process, deadline, wake)
+        yield from _repeat(partial(_has_own_metrics, run), partial(_compute_own_metrics, run, session), deadline)
+
+
+def _has_own_metrics(run: Run) -> bool:
+    return _claimable_units(run, kind=WorkUnit.Kind.OWN).exists()
+
+
+def _compute_own_metrics(run: Run, make_session: Callable[[], OwnMetricSession]) -> Steps[None]:
+    with tracing.batch(run.pk, WorkUnit.Kind.OWN) as counts:
+        counts[tracing.UNITS] = yield from make_session().steps()
 
 
 def _judge_units(run: Run, config: RunConfig, judges: Sequence[RunJudge], deadline: float, wake: Event) -> Steps[None]:

@@ -116,7 +116,9 @@ def export_experiment(run: Run) -> str:
 def _extra_metrics(run: Run, config: RunConfig, rubrics: Iterable[RubricVersion]) -> list[str]:
     """The metrics that the run computes in addition to its profile's, one for each further rubric family."""
     profile = ProfileSpec.model_validate(run.profile_version.spec).metrics
-    extra = dict.fromkeys(name for name in (*config.rules, *config.embeddings) if name not in profile)
+    extra = dict.fromkeys(
+        name for name in (*config.rules, *config.own_rules, *config.embeddings) if name not in profile
+    )
     for rubric in rubrics:
         names = (
             [rubric.family.removeprefix(FAMILY_PREFIX)]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.judges.shipped import declared_metrics, default_profile
+from evaluation.judges.shipped import default_profile
+from evaluation.metric_packages.declared import declared_metrics
 from evaluation.models import AnswerSet, ProfileVersion
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 from evaluation.runs.creation import CollectionRequest

@@ -123,7 +123,7 @@ def expected_cost(run: Run) -> Decimal | None:
     sums_by_kind = {(row["unit__kind"], row["unit__run_judge_id"]): row for row in paid}
     total = sum((row["known"] or Decimal(0) for row in sums_by_kind.values()), Decimal(0))
     total += total_spending(preflight_spending([run.pk]).values()).known
-    open_work = WorkUnit.objects.filter(run=run).exclude(kind=WorkUnit.Kind.RULES).exclude(_free_units(run))
+    open_work = WorkUnit.objects.filter(run=run).exclude(_free_units(run))
     counts = {
         "open": Count("id", filter=Q(state__in=_OPEN_STATES)),
         "ended": Count("id", filter=Q(state__in=_ENDED_STATES)),
@@ -142,8 +142,9 @@ def expected_cost(run: Run) -> Decimal | None:
 
 
 def _free_units(run: Run) -> Q:
-    """Units that never cost anything: those of the offline baseline, and embeddings by a local model."""
+    """Units that never cost anything: rules, those of the offline baseline, and embeddings by a local model."""
     free = Q(kind=WorkUnit.Kind.JUDGE, run_judge__judge_version__endpoint=None)
+    free |= Q(kind__in=[WorkUnit.Kind.RULES, WorkUnit.Kind.OWN])
     local = not (run.config.get("embedding") or {}).get("endpoint")
     return free | Q(kind=WorkUnit.Kind.EMBED) if local else free
 

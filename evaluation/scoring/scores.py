@@ -251,11 +251,13 @@ def _unit_score(
 
 
 def expected_metrics(run: Run, unit: WorkUnit) -> list[MetricDefinition]:
-    """The metrics of a rules, judge or embedding unit; empty for a collection unit and for a unit without an answer."""
+    """The metrics of a unit that scores; empty for a collection unit and for a unit without an answer."""
     if unit.answer_id is None or unit.kind == WorkUnit.Kind.ASK:
         return []
     if unit.kind == WorkUnit.Kind.RULES:
         names = list(RunConfig.model_validate(run.config).rules)
+    elif unit.kind == WorkUnit.Kind.OWN:
+        names = [unit.metric]
     elif unit.kind == WorkUnit.Kind.EMBED and unit.run_judge_id is None:
         names = list(RunConfig.model_validate(run.config).embeddings)
     elif unit.run_judge is not None:

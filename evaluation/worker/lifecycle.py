@@ -18,6 +18,7 @@ from uuid import UUID, uuid4
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
+from pydantic import Field
 
 from evaluation.accounts import audit
 from evaluation.connectors.protocol import RECORDED
@@ -53,9 +54,12 @@ from evaluation.worker.units import UNIT_BATCH, State, insert_units
 class RunConfig(AskSpec, CallSpec):
     """The configuration of a run. Empty ``question_ids`` mean all questions of the set. ``embeddings`` are its metrics
     that need embeddings and no judge, computed with ``embedding`` and ``tokens`` if set. ``analysis`` is the Korean
-    analyzer at creation; older runs have none."""
+    analyzer at creation; older runs have none. ``own_rules`` are its own rule metrics, ``packages`` the stamps of the
+    packages of all own metrics, by metric."""
 
     rules: tuple[str, ...] = ()
+    own_rules: tuple[str, ...] = ()
+    packages: dict[str, str] = Field(default_factory=dict)
     embeddings: tuple[str, ...] = ()
     embedding: EmbeddingChoice | None = None
     tokens: TokenChoice | None = None
@@ -114,17 +118,19 @@ def collection_units(run: Run) -> Iterator[WorkUnit]:
 
 @dataclass(frozen=True, slots=True)
 class UnitStep:
-    """A step for one answer: rules, embeddings, or one judgement by a judge."""
+    """A step for one answer: rules, an own metric, embeddings, or one judgement by a judge."""
 
     kind: str
     judge: RunJudge | None = None
     repeat: int = 1
+    metric: str = ""
 
 
 def unit_steps(config: RunConfig, judges: Iterable[RunJudge]) -> Iterator[UnitStep]:
     """The steps for each answer that these judges may judge."""
     if config.rules:
         yield UnitStep(WorkUnit.Kind.RULES)
+    yield from (UnitStep(WorkUnit.Kind.OWN, metric=name) for name in config.own_rules)
     if config.embeddings:
         yield UnitStep(WorkUnit.Kind.EMBED)
     for judge in judges:
@@ -157,8 +163,8 @@ def run_judges(run: Run) -> RunJudges:
 
 
 def planned_units(run: Run, collecting: Iterable[WorkUnit] = ()) -> Iterator[WorkUnit]:
-    """One rules unit and one embedding unit per answer, and one judge unit per answer, judge and repeat. Units of
-    answers still to be collected wait for their question's unit in ``collecting``."""
+    """One rules unit, one embedding unit and a unit for each own metric per answer, and one judge unit per answer,
+    judge and repeat. Units of answers still to be collected wait for their question's unit in ``collecting``."""
     config, judges_of_run = RunConfig.model_validate(run.config), run_judges(run)
     answers = run_answers(run).order_by("question__position", "sample")
     # Texts are only needed to find sealed answers.
@@ -217,6 +223,8 @@ def waiting_units(run: Run) -> Iterator[WorkUnit]:
 def _build_unit(run: Run, config: RunConfig, step: UnitStep, template_unit: WorkUnit) -> WorkUnit:
     judge = step.judge
     scorer = [judge.judge_version.content_hash, judge.rubric_version.content_hash] if judge else []
+    if step.metric:
+        scorer = [step.metric]
     key = text_hash(
         [step.kind, template_unit.question.external_id, template_unit.sample, step.repeat, config.hash, scorer]
     )
@@ -228,6 +236,7 @@ def _build_unit(run: Run, config: RunConfig, step: UnitStep, template_unit: Work
         answer=template_unit.answer,
         run_judge=judge,
         repeat=step.repeat,
+        metric=step.metric,
         key=key,
     )
 

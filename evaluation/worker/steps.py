@@ -101,16 +101,26 @@ def delay(seconds: float) -> Steps[None]:
 
 
 def run_in_thread(
-    call: Callable[[], T], wake: Event, seconds: float = TICK_SECONDS, on_wait: Callable[[], object] = lambda: None
+    call: Callable[[], T],
+    wake: Event,
+    seconds: float = TICK_SECONDS,
+    on_wait: Callable[[], object] = lambda: None,
+    on_close: Callable[[], object] = lambda: None,
 ) -> Steps[T]:
-    """Run a call in a thread of its own, and ``on_wait`` in this one every so many seconds; the result of the call."""
+    """Run a call in a thread of its own, and ``on_wait`` in this one every so many seconds; the result of the call.
+
+    ``on_close`` is called if the steps are closed during the call, which it should end."""
     with ThreadPoolExecutor(1) as thread:
         future = thread.submit(call)
         future.add_done_callback(lambda _: wake.set())
         wait_at = time.monotonic() + seconds
-        while not future.done():
-            yield max(0.0, wait_at - time.monotonic())
-            if time.monotonic() >= wait_at and not future.done():
-                on_wait()
-                wait_at = time.monotonic() + seconds
+        try:
+            while not future.done():
+                yield max(0.0, wait_at - time.monotonic())
+                if time.monotonic() >= wait_at and not future.done():
+                    on_wait()
+                    wait_at = time.monotonic() + seconds
+        finally:
+            if not future.done():
+                on_close()
         return future.result()

@@ -22,7 +22,8 @@ from evaluation.core.scales import Scale, ScaleKind, default_review_form
 from evaluation.criteria.services import active_criteria
 from evaluation.formats.rating_rows import Rater, RatingRow, read_definitions
 from evaluation.formats.reading import display_name, read_label_studio, read_ratings
-from evaluation.judges.shipped import declared_metrics, metric_row, report_names
+from evaluation.judges.shipped import metric_row, report_names
+from evaluation.metric_packages.declared import declared_metrics
 from evaluation.models import Criterion, ImportedJudge, MetricDefinition, Run, Score, User
 from evaluation.scoring.scores import Row, derive_scores, insert_scores, score_row
 from evaluation.worker.database import analyze_tables
