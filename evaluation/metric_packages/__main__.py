@@ -32,10 +32,11 @@ def main() -> None:
     """Load the packages and answer calls until the worker closes the connection."""
     # Ctrl+C is for the worker, which then closes the connection.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    connection, seconds = Connection(int(sys.argv[1])), float(sys.argv[2])
+    descriptor, load_seconds, seconds, sources = sys.argv[1:]
+    connection = Connection(int(descriptor))
     try:
-        faulthandler.dump_traceback_later(seconds, exit=True)
-        packages = [_load(*source) for source in json.loads(sys.argv[3])]
+        faulthandler.dump_traceback_later(float(load_seconds), exit=True)
+        packages = [_load(*source) for source in json.loads(sources)]
         faulthandler.cancel_dump_traceback_later()
     except InvalidPackage as error:
         connection.send_bytes(json.dumps({"fault": str(error)}).encode())
@@ -48,7 +49,7 @@ def main() -> None:
             kind, name, *arguments = connection.recv()
         except EOFError:
             return
-        faulthandler.dump_traceback_later(seconds, exit=True)
+        faulthandler.dump_traceback_later(float(seconds), exit=True)
         reply = _compute(rules[name], *arguments) if kind == "rule" else _judge(families[name], *arguments)
         faulthandler.cancel_dump_traceback_later()
         connection.send_bytes(json.dumps(reply).encode())

@@ -25,8 +25,10 @@ from evaluation.metric_packages import loading
 from evaluation.metric_packages.results import decode_request, decode_result
 from evaluation.network.outcomes import replace_unstorable
 
-#: Limit of one call: a rule metric for one answer, or one step of a judge function. Loading is limited alike.
+#: Limit of one call: a rule metric for one answer, or one step of a judge function. With the time of a task and that of
+#: loading, it stays below the limit at which the queue ends a worker.
 CALL_SECONDS = 30.0
+LOAD_SECONDS = 30.0
 #: After so many calls in a row that exceeded it, a metric or family is not called again by this process.
 MAX_TIMEOUTS = 3
 # In which the child ends itself after the limit; then it is killed.
@@ -47,8 +49,8 @@ class PackageProcess:
     """Child process with the registered packages, started by the first call and again after it ended. One call at a
     time."""
 
-    def __init__(self, seconds: float | None = None) -> None:
-        self._seconds = CALL_SECONDS if seconds is None else seconds
+    def __init__(self, seconds: float = CALL_SECONDS) -> None:
+        self._seconds = seconds
         self._child: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._timeouts: Counter[str] = Counter()
@@ -95,7 +97,7 @@ class PackageProcess:
         with self._lock:
             if self._connection is None:
                 self._load()
-            content = self._exchange(name, (kind, name, *arguments))
+            content = self._exchange(name, self._seconds, (kind, name, *arguments))
         if "failure" in content:
             raise CallFailed(*content["failure"])
         return content
@@ -108,23 +110,23 @@ class PackageProcess:
             raise CallFailed(NOT_LOADED, self._fault)
         self._start()
         try:
-            self._fault = self._exchange("the packages", None).get("fault", "")
+            self._fault = self._exchange("the packages", LOAD_SECONDS).get("fault", "")
         except CallFailed as failure:
             self._fault = failure.reason
         if self._fault:
             self._end()
             raise CallFailed(NOT_LOADED, self._fault)
 
-    def _exchange(self, name: str, call: tuple[object, ...] | None) -> dict[str, Any]:
+    def _exchange(self, name: str, seconds: float, call: tuple[object, ...] = ()) -> dict[str, Any]:
         """Send a call, if there is one, and receive the reply.
 
         :raises CallFailed: if the child exceeded the limit or ended. It is killed then."""
-        deadline = time.monotonic() + self._seconds
+        deadline = time.monotonic() + seconds
         try:
             if self._connection is not None:
-                if call is not None:
+                if call:
                     self._connection.send(call)
-                if self._connection.poll(self._seconds + _GRACE_SECONDS):
+                if self._connection.poll(seconds + _GRACE_SECONDS):
                     content: dict[str, Any] = json.loads(self._connection.recv_bytes())
                     self._timeouts[name] = 0
                     return content
@@ -135,14 +137,14 @@ class PackageProcess:
         if time.monotonic() < deadline:
             raise CallFailed(DIED, f"{name}, exit code {exit_code}")
         self._timeouts[name] += 1
-        raise CallFailed(TIMEOUT, f"{name}, {self._seconds:g} s")
+        raise CallFailed(TIMEOUT, f"{name}, {seconds:g} s")
 
     def _start(self) -> None:
         """Start the child with the module path of this process. Standard output belongs to commands, so the child
         writes to standard error."""
         self._connection, connection = Pipe()
         sources = [[*astuple(package.source), package.stamp] for package in loading.PACKAGES]
-        arguments = [str(connection.fileno()), str(self._seconds), json.dumps(sources)]
+        arguments = [str(connection.fileno()), str(LOAD_SECONDS), str(self._seconds), json.dumps(sources)]
         self._child = subprocess.Popen(  # noqa: S603 -- our own module
             [sys.executable, "-P", "-m", __package__, *arguments],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

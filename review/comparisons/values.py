@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluation.core.metric_specs import JUDGED_KINDS
@@ -70,7 +70,7 @@ def differing_versions(reports: Sequence[Report]) -> dict[str, list[str]]:
         "method": [_describe_primary(r, lambda used: used.method) for r in reports],
         "k": [str(r.provenance.k) for r in reports],
         "evaluation_type": [r.provenance.evaluation_type for r in reports],
-        "metrics": [", ".join(f"{metric.name} v{metric.version}" for metric in r.provenance.metrics) for r in reports],
+        "metrics": [", ".join(_describe_metrics(r)) for r in reports],
     }
     differing = {kind: values for kind, values in kinds.items() if len(set(values)) > 1}
     return differing | ({SERVED_MODEL: [_served_models(r) for r in reports]} if _has_several_models(reports) else {})
@@ -81,8 +81,13 @@ def metric_differences(current: Side, baseline: Side, name: str, differing: Diff
     current_line, baseline_line = (
         next((line for line in side.report.metrics if line.name == name), None) for side in (current, baseline)
     )
+    packages = [side.report.provenance.packages.get(name) for side in (current, baseline)]
     differences = (
-        ["metrics"] if current_line and baseline_line and current_line.metric_id != baseline_line.metric_id else []
+        ["metrics"]
+        if current_line
+        and baseline_line
+        and (current_line.metric_id != baseline_line.metric_id or packages[0] != packages[1])
+        else []
     )
     authors = [side.report.provenance.imported_judges.get(name) for side in (current, baseline)]
     if authors[0] != authors[1]:
@@ -90,6 +95,13 @@ def metric_differences(current: Side, baseline: Side, name: str, differing: Diff
     if current_line and current_line.kind in JUDGED_KINDS and not authors[0]:
         differences += [kind for kind in ("judge", "rubric", "method", SERVED_MODEL) if kind in differing]
     return tuple(differences)
+
+
+def _describe_metrics(report: Report) -> Iterator[str]:
+    """Metrics with their versions, own metrics also with their packages."""
+    for metric in report.provenance.metrics:
+        package = report.provenance.packages.get(metric.name)
+        yield f"{metric.name} v{metric.version}" + (f" ({package})" if package else "")
 
 
 def _describe_imported_judges(report: Report) -> str:

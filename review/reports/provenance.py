@@ -128,8 +128,8 @@ class PinnedJudge:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Data needed to reproduce a report. ``imported_judges`` maps metrics to imported judges. ``cost_by_rubric`` splits
-    the cost."""
+    """Data needed to reproduce a report. ``imported_judges`` maps metrics to imported judges, ``packages`` own metrics to
+    the name, version and source hash of their packages. ``cost_by_rubric`` splits the cost."""
 
     product_version: str
     run_id: int
@@ -143,6 +143,7 @@ class Provenance:
     answers_source: str
     profile: Versioned
     metrics: tuple[Versioned, ...]
+    packages: Mapping[str, str]
     judges: tuple[JudgeUsed, ...]
     imported_judges: Mapping[str, str]
     preflights: tuple[PinnedJudge, ...]
@@ -177,6 +178,7 @@ def provenance_of(run: Run, metrics: Iterable[MetricDefinition], imported: Mappi
         answers_source=answers.source,
         profile=Versioned.of(profile),
         metrics=tuple(map(Versioned.of, sorted(metrics, key=lambda m: m.name))),
+        packages=config.packages,
         judges=_judges(run),
         imported_judges=imported,
         preflights=_pinned_judges(run),

@@ -83,6 +83,7 @@ def provenance_facts(source: Provenance) -> tuple[Fact, ...]:
         *(Fact(gettext("Imported judge"), f"{author} · {metric}") for metric, author in source.imported_judges.items()),
         *(_preflight_fact(preflight) for preflight in source.preflights),
         *_embedding_facts(source),
+        *_package_facts(source),
         *(_draw_fact(draw) for draw in source.draws),
         *_cost_facts(source),
         Fact(gettext("Answers"), source.answers_source, source.answers_hash[:HASH_SHOWN]),
@@ -143,6 +144,14 @@ def _embedding_facts(source: Provenance) -> Iterator[Fact]:
     if tokens := source.token_model:
         layer = gettext("local model, layer %(layer)d") % {"layer": tokens.layer}
         yield Fact("BERTScore", layer, tokens.sha256[:HASH_SHOWN])
+
+
+def _package_facts(source: Provenance) -> Iterator[Fact]:
+    """Packages of own metrics, each with its metrics."""
+    for stamp in sorted(set(source.packages.values())):
+        package, _space, digest = stamp.rpartition(" ")
+        names = sorted(name for name, of_metric in source.packages.items() if of_metric == stamp)
+        yield Fact(gettext("Own metrics"), f"{package} · {', '.join(names)}", digest)
 
 
 def _draw_fact(draw: DrawUsed) -> Fact:
