@@ -4,9 +4,10 @@ the pinned rubric."""
 from __future__ import annotations
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.metric_specs import Bilingual, MetricKind, MetricSpec
+from evaluation.core.metric_specs import Bilingual, MetricKind, MetricSpec, judged_spec
+from evaluation.core.samples import Result
 from evaluation.core.scales import default_review_form
-from evaluation.judging.calls import Family
+from evaluation.judging.calls import Family, JudgeCase, Judging
 from evaluation.judging.families import (
     answer_class,
     answer_quality,
@@ -42,8 +43,16 @@ _FAMILIES: dict[str, Family] = {
 }
 
 
+_SHIPPED_COUNT = len(_FAMILIES)
+
+
 def families() -> tuple[str, ...]:
     return tuple(_FAMILIES)
+
+
+def own_families() -> tuple[str, ...]:
+    """Names of the families of packages."""
+    return tuple(_FAMILIES)[_SHIPPED_COUNT:]
 
 
 def add_family(family: Family) -> None:
@@ -61,12 +70,31 @@ def family_named(name: str) -> Family:
 
 
 def family_for(rubric: Rubric) -> Family:
-    """Family of a rubric: a built-in one, or that of its custom criterion.
-
-    :raises UnknownName: for a family that does not exist."""
+    """Family of a rubric: a declared one, or that of its custom criterion. The family of a package that is not
+    installed has the metrics of the rubric, for pages of its runs, and judges nothing."""
     if rubric.criterion is None:
-        return family_named(rubric.family)
+        return _FAMILIES.get(rubric.family) or _missing_family(rubric)
     return Family(rubric.family, (criterion_metric(rubric, rubric.criterion),), score_in_one_call)
+
+
+def _missing_family(rubric: Rubric) -> Family:
+    specs = [
+        judged_spec(
+            name=metric.name,
+            scale=metric.read_scale(),
+            title=Bilingual(metric.name, metric.name),
+            formula=Bilingual(metric.question, metric.question),
+            source="",
+            rubric_family=rubric.family,
+        )
+        for metric in rubric.metrics
+    ]
+
+    def judge(case: JudgeCase) -> Judging:
+        yield from ()
+        return {name: Result.failed(f"metric_not_loaded: {rubric.family}") for name in case.metrics}
+
+    return Family(rubric.family, tuple(specs), judge)
 
 
 def criterion_metric(rubric: Rubric, terms: CriterionTerms) -> MetricSpec:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from evaluation.core.metric_specs import MetricSpec
 from evaluation.core.scales import ScaleKind
-from evaluation.judging.catalogue import families, family_named
+from evaluation.judging.catalogue import families, family_named, own_families
 from evaluation.judging.embedding.similarity import EMBEDDING_METRICS
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS
@@ -89,7 +89,7 @@ def _embedding_metrics() -> Iterator[str]:
 def _judge_metrics() -> Iterator[str]:
     yield "## Judge metrics / 판정 지표\n"
     yield "One heading per rubric family; the metrics of a family come from one call, or from one chain of calls.\n"
-    for name in families():
+    for name in (name for name in families() if name not in own_families()):
         family = family_named(name)
         yield f"### Family `{name}`\n"
         if family.decided_rules:

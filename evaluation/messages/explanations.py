@@ -158,6 +158,10 @@ REFUSALS = {
         "%(names)s can't have a weight: an overall score needs numbers where higher is better. Report "
         "it next to the overall score instead."
     ),
+    "metric_not_installed": _(
+        "The package of these own metrics is not installed: %(names)s. Ask the operator to install it, or remove the "
+        "metrics from the profile."
+    ),
     # Draws
     "empty_frame": _("There are no answers to sample."),
     "unknown_keys": _("These answers aren't in the sampling frame: %(keys)s."),

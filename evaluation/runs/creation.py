@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from functools import partial
 
@@ -14,7 +14,7 @@ from evaluation.accounts.access import lock_project
 from evaluation.connectors.protocol import FULL_RAG
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import DomainError, UnknownName
-from evaluation.core.metric_specs import Direction
+from evaluation.core.metric_specs import Direction, MetricKind
 from evaluation.criteria.rubrics import assign_rubrics
 from evaluation.criteria.services import active_by_name, active_criteria, inactive_names
 from evaluation.extensions import require
@@ -23,13 +23,14 @@ from evaluation.judges.shipped import judge_panel, profile_row
 from evaluation.judging.catalogue import family_named, judge_metric, judge_metrics
 from evaluation.judging.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.judging.families import asked_back
-from evaluation.metric_packages.loading import stamps
+from evaluation.metric_packages.declared import declared_metrics
 from evaluation.metrics.catalogue import own_rule_metrics, rule_metrics
 from evaluation.metrics.normalise import analysis
 from evaluation.models import (
     AnswerSet,
     CriterionEvent,
     JudgeVersion,
+    MetricDefinition,
     ProfileVersion,
     Project,
     QuestionSet,
@@ -98,7 +99,6 @@ def prepare_run(
         **spec.model_dump(include=set(CallSpec.model_fields)),
         rules=tuple(name for name in names if name in rules - own_rules - decided_by_families),
         own_rules=tuple(name for name in names if name in own_rules),
-        packages=stamps(name for name in names if name in own_rules or (judge and name in judge_names)),
         embeddings=embeddings,
         embedding=choose_embedding(judge, spec.embeddings) if embeddings or asked_back.NAME in families else None,
         tokens=choose_token_model() if BERT_SCORE.name in embeddings else None,
@@ -156,16 +156,28 @@ def _resolve_metrics(
     among them.
 
     :raises UnknownName: for a metric that nothing computes.
-    :raises DomainError: see :func:`_active_criteria`."""
+    :raises DomainError: see :func:`_active_criteria` and :func:`_check_installed`."""
     by_report_name = metrics_by_report_name(profile.spec)
     requested = [name if name in computed else by_report_name.get(name, name) for name in extra]
     names = dict.fromkeys([*spec.metrics, *requested])
     criteria = _active_criteria(profile.project_id, spec, names)
+    _check_installed(name for name in spec.metrics if name not in computed)
     known_names = [*computed, *(event.criterion.name for event in active_criteria(profile.project_id))]
     for name in requested:
         if name not in known_names:
             raise UnknownName("metric", name, known_names)
     return names, criteria
+
+
+def _check_installed(names: Iterable[str]) -> None:
+    """Check that no name is an own metric whose package was uninstalled. No query without names.
+
+    :raises DomainError: ``metric_not_installed``."""
+    undeclared = set(names) - declared_metrics().keys()
+    code_kinds = [MetricKind.RULE, MetricKind.JUDGE]
+    rows = MetricDefinition.objects.filter(name__in=undeclared, kind__in=code_kinds) if undeclared else ()
+    if missing := sorted({row.name for row in rows}):
+        raise DomainError("metric_not_installed", names=", ".join(missing))
 
 
 def _check_batches(batch: bool, judges: Sequence[JudgeVersion]) -> None:

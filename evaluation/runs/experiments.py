@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from evaluation.core.errors import InvalidFile, Problem, UnknownName
 from evaluation.core.yaml_models import read_yaml
 from evaluation.criteria.rubrics import rubric_scope
-from evaluation.judging.catalogue import family_named
+from evaluation.judging.catalogue import family_for
 from evaluation.judging.rubric import FAMILY_PREFIX, is_criterion
 from evaluation.models import Endpoint, JudgeVersion, Project, RubricVersion, Run, RunJudge
 from evaluation.profiles.spec import ProfileSpec
@@ -123,7 +123,7 @@ def _extra_metrics(run: Run, config: RunConfig, rubrics: Iterable[RubricVersion]
         names = (
             [rubric.family.removeprefix(FAMILY_PREFIX)]
             if is_criterion(rubric.family)
-            else [spec.name for spec in family_named(rubric.family).produced_metrics]
+            else [spec.name for spec in family_for(rubric.rubric).produced_metrics]
         )
         if not set(names) & set(profile):
             extra.setdefault(names[0])

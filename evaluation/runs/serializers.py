@@ -308,6 +308,11 @@ class RunSerializer(RunSummarySerializer):
     costs = DictField(
         child=SpendingSerializer(), help_text="by rubric, `embeddings` and `preflight`; adds up to that of `progress`"
     )
+    packages = DictField(
+        source="config.packages",
+        child=CharField(),
+        help_text="name, version and source hash of the package of each own metric",
+    )
     drift = DriftSerializer(many=True)
     batches = BatchSerializer(many=True)
     results = ResultSerializer(many=True)

@@ -27,6 +27,7 @@ from evaluation.core.errors import DomainError
 from evaluation.extensions import batch_hooks
 from evaluation.judging.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.judging.families import asked_back
+from evaluation.metric_packages.loading import stamps
 from evaluation.models import (
     Answer,
     AnswerSet,
@@ -54,8 +55,8 @@ from evaluation.worker.units import UNIT_BATCH, State, insert_units
 class RunConfig(AskSpec, CallSpec):
     """The configuration of a run. Empty ``question_ids`` mean all questions of the set. ``embeddings`` are its metrics
     that need embeddings and no judge, computed with ``embedding`` and ``tokens`` if set. ``analysis`` is the Korean
-    analyzer at creation; older runs have none. ``own_rules`` are its own rule metrics, ``packages`` the stamps of the
-    packages of all own metrics, by metric."""
+    analyzer at creation; older runs have none. ``own_rules`` are its own rule metrics; ``packages`` are the
+    stamps of the packages of all own metrics, by metric, which :func:`make_run` adds."""
 
     rules: tuple[str, ...] = ()
     own_rules: tuple[str, ...] = ()
@@ -266,6 +267,8 @@ def make_run(
         unproven version is to judge answers not collected yet, because it is unknown which of them are sealed."""
     if answer_set.content_hash is None and answer_set.runs.exists():
         raise DomainError("answers_unfinished")
+    own_metrics = [*config.own_rules, *(name for _, rubric, _ in judges for name in rubric.rubric.names)]
+    config = config.model_copy(update={"packages": stamps(own_metrics)})
     status_by_keys, content = statuses or {}, config.model_dump(mode="json")
     if answer_set.content_hash is None and any(status in UNAPPROVED for status in status_by_keys.values()):
         raise DomainError("rubric_needs_answers")

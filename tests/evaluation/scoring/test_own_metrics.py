@@ -7,21 +7,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
+from evaluation.core.errors import DomainError
 from evaluation.core.metric_specs import MetricKind
-from evaluation.judges.shipped import baseline_judge, metric_row, profile_row, save_judge
+from evaluation.core.roles import Role
+from evaluation.judges.shipped import baseline_judge, metric_row, profile_row, save_judge, save_profile
+from evaluation.judging import catalogue as judging_catalogue
+from evaluation.judging import rubric
 from evaluation.metric_packages import isolation
 from evaluation.metric_packages.declared import declared_metrics
-from evaluation.models import AnswerSet, Endpoint, MetricDefinition, Run, Score, WorkUnit
+from evaluation.metric_packages.loading import PACKAGES
+from evaluation.metrics import catalogue as rule_catalogue
+from evaluation.metrics.catalogue import own_rule_metrics
+from evaluation.models import AnswerSet, Endpoint, JudgeVersion, MetricDefinition, Run, Score, WorkUnit
 from evaluation.models.run_spec import RunSpec
+from evaluation.profiles.spec import ProfileSpec
 from evaluation.runs.creation import prepare_run
 from evaluation.runs.execution import drain
+from evaluation.runs.experiments import export_experiment
 from evaluation.worker.lifecycle import resume, retry_failed, start
 from review.comparisons.comparison import compare
 from review.reports.inputs import load_inputs
 from review.reports.provenance_facts import provenance_facts
 from review.reports.report import build_report
-from tests.factories import make_answer_set, make_question_set, question_spec
+from tests.factories import make_answer_set, make_question_set, make_user, question_spec
 from tests.judge_server import JudgeServer
 from tests.own_metrics import Register, register, write_package, write_rubrics
 
@@ -125,13 +136,9 @@ def test_comparison_flags_another_version(tmp_path: Path, register: Register, re
 @pytest.fixture
 def replace_package(tmp_path: Path, register: Register) -> Callable[[str], None]:
     """Register the package again with another source, as a restarted process does."""
-    from evaluation.metric_packages.loading import PACKAGES
-    from evaluation.metrics import catalogue
 
     def replace(code: str, head: str = CODE) -> None:
-        for name in catalogue.own_rule_metrics():
-            del catalogue._BY_NAME[name]
-        PACKAGES.clear()
+        uninstall()
         assert register(write_package(tmp_path, f"{head}\n    {code}")) == []
 
     return replace
@@ -176,6 +183,16 @@ def test_changed_scale_is_another_version_of_the_metric(
     assert (changed.version, changed.scale) == (2, "real 0..10")
 
 
+def uninstall() -> None:
+    """Forget all packages, as a restarted process does after they were uninstalled."""
+    for name in own_rule_metrics():
+        del rule_catalogue._BY_NAME[name]
+    for name in judging_catalogue.own_families():
+        del judging_catalogue._FAMILIES[name]
+    rubric._package_rubrics.clear()
+    PACKAGES.clear()
+
+
 TONE = """
     SPEC = judged("kindness", "tone", scale=Scale.parse("1..2"))
     SCHEMA = {"type": "object", "properties": {"kind": {"type": "boolean"}}, "required": ["kind"]}
@@ -194,6 +211,21 @@ TONE = """
 
 
 def test_judge_family_scores_and_fails_alone(tmp_path: Path, register: Register, settings: Any) -> None:
+    run, judge, baseline = run_tone(tmp_path, register, settings)
+    assert list(run.config["packages"]) == ["kindness"]
+    scores = Score.objects.filter(run=run, metric__name="kindness").order_by("answer__question__position")
+    remote = list(scores.filter(judge_version=judge).values_list("status", "reason", "rubric_version__family"))
+    assert remote == [
+        ("scored", "", "tone"),
+        ("failed", "metric_raised: ValueError: no tone", "tone"),
+        ("failed", "metric_timeout: tone, 2 s", "tone"),
+    ]
+    assert set(scores.filter(judge_version=baseline).values_list("reason", flat=True)) == {"baseline_has_no_rule"}
+    assert not Score.objects.filter(run=run, status="failed").exclude(metric__name="kindness").exists()
+
+
+def run_tone(tmp_path: Path, register: Register, settings: Any) -> tuple[Run, JudgeVersion, JudgeVersion]:
+    """A run of the family over a remote judge, with the baseline for comparison."""
     source = write_package(tmp_path, TONE)
     write_rubrics(tmp_path, "tone", "kindness")
     isolation._shared_process.cache_clear()
@@ -203,19 +235,57 @@ def test_judge_family_scores_and_fails_alone(tmp_path: Path, register: Register,
         settings.CONCORD_JUDGE_ORIGINS = [server.origin]
         endpoint = Endpoint.objects.create(name="local", base_url=server.base_url)
         judge = save_judge(answers.project, "remote", endpoint, model="test-model", language="en")
-        secondary = (baseline_judge(answers.project, "en"),)
-        spec = RunSpec(metrics=("kindness",))
+        baseline = baseline_judge(answers.project, "en")
         profile = profile_row(answers.project, "graphrag")
-        run = prepare_run(answers, profile, spec, judge=judge, secondary=secondary)
+        spec = RunSpec(metrics=("kindness",))
+        run = prepare_run(answers, profile, spec, judge=judge, secondary=(baseline,))
         start(run)
-        run = drain(run.pk, seconds=60)
-    assert list(run.config["packages"]) == ["kindness"]
-    scores = Score.objects.filter(run=run, metric__name="kindness").order_by("answer__question__position")
-    remote = list(scores.filter(judge_version=judge).values_list("status", "reason", "rubric_version__family"))
-    assert remote == [
-        ("scored", "", "tone"),
-        ("failed", "metric_raised: ValueError: no tone", "tone"),
-        ("failed", "metric_timeout: tone, 2 s", "tone"),
+        return drain(run.pk, seconds=60), judge, baseline
+
+
+def test_pages_of_a_run_work_with_and_without_its_packages(tmp_path: Path, register: Register, settings: Any) -> None:
+    run, judge, _ = run_tone(tmp_path, register, settings)
+    register(write_package(tmp_path, CODE, "rules.py"))
+    rules_run = run_metrics(run.answer_set)
+    lead = make_user(Role.LEAD, run.project)
+    client = Client()
+    client.force_login(lead)
+    answer = run.answer_set.answers.earliest("pk")
+    pages = [
+        *(
+            reverse(name, args=[pk])
+            for name in ("run", "run-agreement", "run-answers")
+            for pk in (run.pk, rules_run.pk)
+        ),
+        *(f"{reverse('answer', args=[answer.pk])}?run={pk}" for pk in (run.pk, rules_run.pk)),
+        f"{reverse('run-compare')}?runs={run.pk},{rules_run.pk}",
+        f"{reverse('queue-new')}?run={run.pk}",
+        reverse("judge", args=[judge.pk]),
+        reverse("run-list"),
+        reverse("api-run-detail", args=[run.pk]),
+        reverse("api-run-answers", args=[run.pk]),
     ]
-    assert set(scores.filter(judge_version=secondary[0]).values_list("reason", flat=True)) == {"baseline_has_no_rule"}
-    assert not Score.objects.filter(run=run, status="failed").exclude(metric__name="kindness").exists()
+    for state in ("installed", "uninstalled"):
+        faulty = [(page, status) for page in pages if (status := client.get(page).status_code) != 200]
+        assert faulty == [], state
+        detail = client.get(reverse("api-run-detail", args=[rules_run.pk])).json()
+        assert detail["packages"] == rules_run.config["packages"]
+        assert detail["means"]["moody"] == {"mean": 0.3, "scored": 1, "failed": 2, "not_applicable": 0}
+        assert "moody" in client.get(reverse("run", args=[rules_run.pk])).content.decode()
+        assert "kindness" in export_experiment(run)
+        uninstall()
+
+
+def test_profile_with_an_uninstalled_metric_is_refused(tmp_path: Path, register: Register) -> None:
+    register(write_package(tmp_path))
+    answers = make_answers()
+    content = {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": [{"metric": OWN[0], "weight": 1.0}]}
+    profile = save_profile(answers.project, ProfileSpec.model_validate(content))
+    run = prepare_run(answers, profile, judge=None)
+    start(run)
+    report = build_report(load_inputs(drain(run.pk, seconds=60)))
+    # 3, 2 and 3 words of 10: (0.3 + 0.2 + 0.3) / 3.
+    assert report.overall.judge_only.value == pytest.approx(0.8 / 3)
+    uninstall()
+    with pytest.raises(DomainError, match="metric_not_installed"):
+        prepare_run(answers, profile, judge=None)
