@@ -3,7 +3,9 @@ serves the demo, and its state lies in the working directory."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -87,3 +89,97 @@ def _wait_for_page(address: str, seconds: float = 60) -> str:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.3)
+
+
+FAULTY_METRICS = """
+from evaluation.core.metric_specs import Bilingual, rule_metric
+from evaluation.core.samples import Result
+from evaluation.metric_packages.package import MetricPackage
+
+
+def declare(name):
+    return rule_metric(name=name, title=Bilingual(name, name), formula=Bilingual("one", "일"), source="")
+
+
+@declare("raising")
+def raising(question, answer, settings):
+    if answer.text == "raise":
+        raise ValueError("no value")
+    return Result.scored(1.0)
+
+
+@declare("hanging")
+def hanging(question, answer, settings):
+    while answer.text == "hang":
+        pass
+    return Result.scored(1.0)
+
+
+PACKAGE = MetricPackage(rule_metrics=(raising, hanging))
+"""
+PROFILE = """
+import django
+
+django.setup()
+from evaluation.judges.shipped import save_profile
+from evaluation.models import Project
+from evaluation.profiles.spec import ProfileSpec
+
+content = {"name": "readers", "title": {"en": "Readers", "ko": "독자"}}
+content |= {"parts": [{"metric": "short_sentences", "weight": 1.0}], "reported": ["raising", "hanging", "politeness"]}
+save_profile(Project.objects.get(), ProfileSpec.model_validate(content))
+"""
+
+
+def test_metric_package_beside_the_wheel(
+    installed: Path, environment: dict[str, str], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The example is found by its entry point and used in a profile. Metrics of a file that raise or hang fail alone;
+    the one that hangs is ended after 30 seconds."""
+    package = tmp_path_factory.mktemp("package")
+    source = ROOT / "examples/metric_package"
+    subprocess.run([*PIP, "install", "--no-deps", "--no-build-isolation", "--target", package, source], check=True)
+    (tmp_path / "faulty.py").write_text(FAULTY_METRICS)
+    questions = [{"id": f"q{n}", "category": "single_hop", "question": f"Number {n}?"} for n in range(3)]
+    texts = ["It opens at nine.", "raise", "hang"]
+    (tmp_path / "questions.json").write_text(json.dumps(questions))
+    answers = [{"id": f"q{n}", "answer": text} for n, text in enumerate(texts)]
+    (tmp_path / "answers.json").write_text(json.dumps(answers))
+    path = os.pathsep.join([str(installed), str(package)])
+    variables = environment | {"PYTHONPATH": path, "CONCORD_METRICS": str(tmp_path / "faulty.py")}
+    variables["DJANGO_SETTINGS_MODULE"] = "evaluation.installed.settings"
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, *command], env=variables, cwd=tmp_path, capture_output=True, text=True)
+
+    shutil.copytree(source / "tests", tmp_path / "tests")
+    own_tests = run("-m", "pytest", "-q", "-p", "no:django", "-p", "no:cacheprovider", "tests")
+    assert own_tests.returncode == 0, own_tests.stdout
+    concord = str(installed / "bin/concord")
+    for command in (
+        (concord, "migrate"),
+        (concord, "import_questions", "questions.json", "--name", "mine"),
+        (concord, "import_answers", "answers.json", "--questions", "mine", "--system", "rag"),
+        ("-c", PROFILE),
+    ):
+        completed = run(*command)
+        assert completed.returncode == 0, completed.stderr
+    evaluated = run(
+        *(concord, "evaluate", "--questions", "mine", "--system", "rag", "--no-ask", "--profile", "readers"),
+        *("--output", "report.json"),
+    )
+    assert (tmp_path / "report.json").exists(), evaluated.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    counts = {
+        name: (report["coverage"][name]["scored"], report["coverage"][name]["failed"])
+        for name in ("short_sentences", "raising", "hanging", "politeness")
+    }
+    assert counts == {"short_sentences": (3, 0), "raising": (2, 1), "hanging": (2, 1), "politeness": (0, 0)}
+    assert report["overall"]["judge_only"]["value"] == 1.0
+    assert report["provenance"]["packages"]["short_sentences"].startswith("reader-metrics 0.1.0 ")
+    assert report["provenance"]["packages"]["hanging"].startswith("faulty.py ")
+    assert "in hanging" in evaluated.stderr
+    (tmp_path / "faulty.py").write_text("import missing_library")
+    refused = run(concord, "results", "2")
+    assert "own metrics of faulty.py: ModuleNotFoundError: No module named 'missing_library'" in refused.stderr
+    assert (refused.returncode, "Traceback" in refused.stderr) == (1, False)

@@ -75,7 +75,7 @@ def _overall(profile: ProfileSpec) -> str:
 def _rule_metrics() -> Iterator[str]:
     yield "## Rule metrics / 규칙 지표\n"
     for metric in RULE_METRICS:
-        yield from _metric(metric.spec)
+        yield from metric_section(metric.spec)
 
 
 def _embedding_metrics() -> Iterator[str]:
@@ -83,7 +83,7 @@ def _embedding_metrics() -> Iterator[str]:
     yield "[Settings](settings.md#embeddings) describes the sources of embeddings. Every score records the name and the"
     yield "settings of the model. `answer_relevance` also needs a judge, so it is listed under judge metrics.\n"
     for spec in EMBEDDING_METRICS:
-        yield from _metric(spec)
+        yield from metric_section(spec)
 
 
 def _judge_metrics() -> Iterator[str]:
@@ -96,21 +96,22 @@ def _judge_metrics() -> Iterator[str]:
             metric_names = ", ".join(f"`{metric.spec.name}`" for metric in family.decided_rules)
             yield f"If a judge is used, this family decides {metric_names}.\n"
         for spec in family.metrics:
-            yield from _metric(spec, "####")
+            yield from metric_section(spec, "####")
 
 
 def _derived_metrics() -> Iterator[str]:
     yield "## Derived metrics / 파생 지표\n"
     yield "Computed from the other results of the same answer when the run ends.\n"
     for spec in (*(metric.spec for metric in DERIVED_METRICS), ANSWER_OVERALL):
-        yield from _metric(spec)
+        yield from metric_section(spec)
 
 
 def _sentence(text: str) -> str:
     return f"{text}\n" if text.endswith("?") else f"{text}.\n"
 
 
-def _metric(spec: MetricSpec, heading: str = "###") -> Iterator[str]:
+def metric_section(spec: MetricSpec, heading: str = "###") -> Iterator[str]:
+    """Markdown of a metric: titles, formulas in both languages, and its table."""
     yield f"{heading} `{spec.name}`: {spec.title.en} / {spec.title.ko}\n"
     yield _sentence(spec.formula.en)
     yield _sentence(spec.formula.ko)

@@ -19,7 +19,7 @@ from typing import Any
 
 from evaluation.core.errors import InvalidFile
 from evaluation.core.metric_specs import Bilingual, Direction, MetricKind, MetricSpec, RuleMetric
-from evaluation.core.scales import ReviewForm, Scale, default_review_form
+from evaluation.core.scales import ReviewForm, Scale, ScaleKind, default_review_form
 from evaluation.judging.calls import Family, JudgeCase, Judging
 from evaluation.judging.catalogue import add_family, families
 from evaluation.judging.formulas import score_in_one_call
@@ -239,6 +239,8 @@ def _spec_faults(spec: MetricSpec, kind: MetricKind, inputs: frozenset[str]) -> 
         yield f"unknown inputs of {spec.name}: {', '.join(unknown)} (known: {', '.join(sorted(inputs))})"
     if not _is_valid_scale(spec.scale):
         yield f"the scale of {spec.name} is not a range from a lower to a higher number, or a list of classes"
+    elif spec.scale.kind is ScaleKind.CLASS and spec.direction is not Direction.NONE:
+        yield f"the direction of {spec.name} is {spec.direction}; classes have none"
     elif spec.review_form not in {form := default_review_form(spec.scale), ReviewForm.NONE}:
         yield f"the review_form of {spec.name} is {spec.review_form}; use {form} or none"
 

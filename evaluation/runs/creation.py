@@ -24,6 +24,7 @@ from evaluation.judging.catalogue import family_named, judge_metric, judge_metri
 from evaluation.judging.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.judging.families import asked_back
 from evaluation.metric_packages.declared import declared_metrics
+from evaluation.metric_packages.loading import stamps
 from evaluation.metrics.catalogue import own_rule_metrics, rule_metrics
 from evaluation.metrics.normalise import analysis
 from evaluation.models import (
@@ -51,17 +52,15 @@ def _active_criteria(project_id: int, spec: ProfileSpec, names: Collection[str])
     """The active versions of the custom criteria among the names.
 
     :raises DomainError: ``criterion_not_active`` if one is not active; ``criterion_not_weighable`` if the profile
-    weights
-        classes, or a criterion for which lower is better."""
+        weights a criterion or an own metric for which higher is not better, such as classes."""
     if idle := inactive_names(project_id, names):
         raise DomainError("criterion_not_active", names=idle)
     events = active_by_name(project_id, names)
     weighted = {name for part in spec.parts for name in (part.metric, part.otherwise)}
     weighted |= {spec.whole_score.metric} if spec.whole_score else set()
-    unweighable = sorted(
-        n for n in weighted & events.keys() if events[n].version.read().direction is not Direction.HIGHER
-    )
-    if unweighable:
+    directions = {name: event.version.read().direction for name, event in events.items()}
+    directions |= {name: declared_metrics()[name].direction for name in stamps(weighted)}
+    if unweighable := sorted(name for name in weighted if directions.get(name, Direction.HIGHER) != Direction.HIGHER):
         raise DomainError("criterion_not_weighable", names=unweighable)
     return [events[name] for name in names if name in events]
 

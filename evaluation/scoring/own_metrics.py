@@ -89,7 +89,8 @@ class OwnMetricSession:
             result = self._compute(unit)
             if self._process.is_closed:
                 break
-            results[unit] = result
+            package = self._config.packages[unit.metric]
+            results[unit] = replace(result, detail={**result.detail, "package": package})
             if time.monotonic() >= until:
                 break
         return results
@@ -107,5 +108,4 @@ class OwnMetricSession:
             return Result.not_applicable(reason)
         if failed_answer:
             return Result.failed(f"upstream: {answer.reason}")
-        result = self._process.compute(unit.metric, question, answer_spec, self._settings)
-        return replace(result, detail={**result.detail, "package": self._config.packages[unit.metric]})
+        return self._process.compute(unit.metric, question, answer_spec, self._settings)

@@ -71,6 +71,10 @@ FAMILY = "PACKAGE = MetricPackage(families=(Family({}),), rubrics=Path(__file__)
         ("constant = declare('c', inputs=('answer',))(lambda q, a, s: 1)\n" + CONSTANT, "unknown inputs of c: answer"),
         ("constant = declare('c', version=0)(lambda q, a, s: 1)\n" + CONSTANT, "the version of c"),
         ("constant = declare('c', title='C')(lambda q, a, s: 1)\n" + CONSTANT, "the title of c is not a Bilingual"),
+        (
+            "constant = declare('c', scale=Scale.parse('class a|b'))(lambda q, a, s: 1)\n" + CONSTANT,
+            "classes have none",
+        ),
         ("PACKAGE = MetricPackage(rule_metrics=(word_count_share, word_count_share))", "is declared twice"),
         (FAMILY.format("'tone', (), score_in_one_call"), "the family tone has no metrics"),
         (FAMILY.format("'claims', (judged('k', 'claims'),), score_in_one_call"), "claims.en.yaml"),

@@ -276,6 +276,19 @@ def test_pages_of_a_run_work_with_and_without_its_packages(tmp_path: Path, regis
         uninstall()
 
 
+def test_metric_for_which_lower_is_better_has_no_weight(tmp_path: Path, register: Register) -> None:
+    register(write_package(tmp_path, CODE))
+    answers = make_answers()
+    content = {
+        "name": "own",
+        "title": {"en": "Own", "ko": "자체"},
+        "parts": [{"metric": "by_reference", "weight": 1.0}],
+    }
+    profile = save_profile(answers.project, ProfileSpec.model_validate(content))
+    with pytest.raises(DomainError, match="criterion_not_weighable"):
+        prepare_run(answers, profile, judge=None)
+
+
 def test_profile_with_an_uninstalled_metric_is_refused(tmp_path: Path, register: Register) -> None:
     register(write_package(tmp_path))
     answers = make_answers()
