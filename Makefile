@@ -104,6 +104,7 @@ simulate: setup-dev            ## simulate coverage of intervals, false verdicts
 	$(BIN)/python -m tools.simulations.anchors $(if $(LIVES),--lives $(LIVES))
 	$(BIN)/python -m tools.simulations.coverage $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tools.simulations.skips $(if $(DRAWS),--draws $(DRAWS))
+	$(BIN)/python -m tools.simulations.rounds $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tools.simulations.correction $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tools.simulations.any_time $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tools.simulations.comparisons $(if $(DRAWS),--draws $(DRAWS))

@@ -29,11 +29,19 @@ from review.statistics.correction.outcome import (
     Influence,
     IntervalEnds,
     Method,
+    RoundShare,
     Target,
     Withheld,
     WithheldReason,
     group_deviation,
     target_interval,
+)
+from review.statistics.correction.rounds import (
+    RoundSize,
+    combine_influences,
+    round_sizes,
+    round_weights,
+    rounds_of,
 )
 from review.statistics.correction.strata_estimates import (
     EstimatePart,
@@ -116,6 +124,18 @@ class ComponentFit:
     non_response: float
     response_bounds: tuple[float, float] | None
     effective_labels: float | None
+    rounds: tuple[RoundShare, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _RoundFit:
+    """Estimate of one round of a component. ``influence`` is without the widening by non-response."""
+
+    component: Component
+    usable: Sequence[Stratum]
+    parts: Sequence[EstimatePart]
+    pieces: Sequence[StratumContribution]
+    influence: Influence
 
 
 def fit_component(
@@ -123,7 +143,24 @@ def fit_component(
 ) -> ComponentFit | Obstacle:
     """Estimate a component by regression over its strata, or return the obstacle.
 
+    Several rounds are combined by :func:`~review.statistics.correction.rounds.round_weights`. A round that cannot be
+    estimated is left out; the obstacle is that of the last round if none can.
+
     ``is_subset``: the answers of the component are part of the drawn frame, such as a category."""
+    fits = [
+        _fit_round(replace(component, frame=review_round.frame, earlier=()), confidence, is_subset=is_subset)
+        for review_round in rounds_of(component)
+    ]
+    if isinstance(fits[-1], Obstacle) and all(isinstance(fit, Obstacle) for fit in fits):
+        return fits[-1]
+    sizes = round_sizes(component)
+    weights = round_weights(len(component.frame), sizes, [isinstance(fit, _RoundFit) for fit in fits])
+    used = [(fit, weight) for fit, weight in zip(fits, weights, strict=True) if isinstance(fit, _RoundFit) and weight]
+    shares = tuple(map(_round_share, fits, sizes, weights, _new_labels(component)))
+    return _combined_fit(used, confidence, shares if len(fits) > 1 else ())
+
+
+def _fit_round(component: Component, confidence: float, *, is_subset: bool) -> _RoundFit | Obstacle:
     usable = usable_strata(component, is_subset=is_subset)
     if barrier := obstacle(component, usable):
         return barrier
@@ -132,16 +169,40 @@ def fit_component(
     except NotEstimable:
         return Obstacle(WithheldReason.NOT_ESTIMABLE)
     pieces = [piece for estimate_part in parts for piece in estimate_part.pieces]
-    influence = _influence(component, parts, pieces)
-    bounds = _response_bounds(component, pieces, influence.value)
+    return _RoundFit(component, usable, parts, pieces, _influence(component, parts, pieces))
+
+
+def _combined_fit(
+    used: Sequence[tuple[_RoundFit, float]], confidence: float, shares: tuple[RoundShare, ...]
+) -> ComponentFit:
+    """Combine the rounds with their weights. The last one has all labels and represents the frame."""
+    last, _ = used[-1]
+    influence = last.influence
+    if len(used) > 1:
+        influence = combine_influences([fit.influence for fit, _ in used], [weight for _, weight in used])
+    bounds = _response_bounds(used, influence.value)
     return ComponentFit(
         influence=influence if bounds is None else _widened_by_bounds(influence, bounds),
-        labels=component.labels,
-        warnings=_warnings(component, parts, influence),
-        non_response=_non_response_rate(usable),
+        labels=last.component.labels,
+        warnings=_warnings(last.component, [part for fit, _ in used for part in fit.parts], influence),
+        non_response=_non_response_rate(last.usable),
         response_bounds=bounds,
-        effective_labels=_effective_labels(component, pieces, influence, confidence),
+        effective_labels=_effective_labels(last.component, last.pieces, influence, confidence),
+        rounds=shares,
     )
+
+
+def _round_share(fit: _RoundFit | Obstacle, size: RoundSize, weight: float, labels: int) -> RoundShare:
+    return RoundShare(labels, weight, size.planned, str(fit.reason) if isinstance(fit, Obstacle) else "")
+
+
+def _new_labels(component: Component) -> list[int]:
+    """Number of ratings of answers that each round drew first."""
+    counts, sampled_before = [], np.zeros(len(component.frame), dtype=np.bool_)
+    for review_round in rounds_of(component):
+        counts.append(int((review_round.frame.labelled & ~sampled_before).sum()))
+        sampled_before |= review_round.frame.sampled
+    return counts
 
 
 def _estimate_parts(component: Component, usable: Sequence[Stratum], confidence: float) -> list[EstimatePart]:
@@ -199,20 +260,20 @@ def _non_response_rate(usable: Sequence[Stratum]) -> float:
     return sum(stratum.unanswered for stratum in usable) / reached if reached else 0.0
 
 
-def _response_bounds(
-    component: Component, pieces: Sequence[StratumContribution], value: float
-) -> tuple[float, float] | None:
+def _response_bounds(rounds: Sequence[tuple[_RoundFit, float]], value: float) -> tuple[float, float] | None:
     """Value if every item without a rating had the worst and the best rating; ``None`` if all responded.
 
     A stratum whose interval already reaches the ends of the scale adds nothing."""
     below = above = 0.0
-    for piece in pieces:
-        stratum = piece.stratum
-        if stratum.unanswered and not is_bounded_by_scale(stratum):
-            weight = stratum.size / len(component.frame) * stratum.unanswered_share
-            mean = float(piece.expected.mean())
-            below += weight * (mean - component.low)
-            above += weight * (component.high - mean)
+    for fit, round_weight in rounds:
+        component = fit.component
+        for piece in fit.pieces:
+            stratum = piece.stratum
+            if stratum.unanswered and not is_bounded_by_scale(stratum):
+                weight = round_weight * stratum.size / len(component.frame) * stratum.unanswered_share
+                mean = float(piece.expected.mean())
+                below += weight * (mean - component.low)
+                above += weight * (component.high - mean)
     return (value - below, value + above) if below or above else None
 
 
@@ -381,7 +442,7 @@ def _summed_fit(
     """Weighted sum of components as one fit over the united frame."""
     design, population = np.zeros(len(frame.group)), np.zeros(len(frame.group))
     value = below = above = unseen = 0.0
-    freedoms: list[int] = []
+    freedoms: list[float] = []
     for component, positions in zip(components, frame.places, strict=True):
         influence, weight = fits[component.name].influence, component.weight
         design[positions] += weight * influence.design
@@ -403,7 +464,26 @@ def _summed_fit(
         non_response=max(fit.non_response for fit in fits.values()),
         response_bounds=bounds if bounds[0] < bounds[1] else None,
         effective_labels=_overall_effective_labels(components, fits, frame, influence, confidence),
+        rounds=_summed_rounds(components, fits),
     )
+
+
+def _summed_rounds(components: Sequence[Component], fits: Mapping[str, ComponentFit]) -> tuple[RoundShare, ...]:
+    """Rounds of the overall score: their weights are means over the components that have several rounds."""
+    rounds = [(abs(component.weight), fits[component.name].rounds) for component in components]
+    summed = []
+    for position in range(max(len(shares) for _, shares in rounds)):
+        entries = [(weight, shares[position]) for weight, shares in rounds if position < len(shares)]
+        total = sum(weight for weight, _ in entries) or 1.0
+        summed.append(
+            RoundShare(
+                labels=max(share.labels for _, share in entries),
+                weight=sum(weight * share.weight for weight, share in entries) / total,
+                planned=all(share.planned for _, share in entries),
+                left_out=next((share.left_out for _, share in entries if share.left_out), ""),
+            )
+        )
+    return tuple(summed)
 
 
 def _summed_response_bounds(components: Sequence[Component], fits: Mapping[str, ComponentFit]) -> tuple[float, float]:
@@ -473,4 +553,5 @@ def _estimate(
         warnings=tuple(warnings),
         non_response=fit.non_response,
         response_bounds=fit.response_bounds,
+        rounds=fit.rounds,
     )

@@ -99,6 +99,16 @@ class SamplingFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierRound:
+    """Earlier round of a review: the frame it was drawn from, with the answers of the rounds before it as certain.
+
+    ``planned``: its size was fixed before the ratings of earlier rounds were read, as that of a first round is."""
+
+    frame: SamplingFrame
+    planned: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Component:
     """Component of a score, over its frame.
 
@@ -108,7 +118,10 @@ class Component:
 
     ``judged``: a judge gives the values, so that without ratings the mean may lie anywhere from ``low`` to ``most``.
     Values of rules and embeddings are exact. ``most`` equals ``high``, except for contributions of a component that
-    does not apply everywhere: it is then the mean of the largest contribution of each answer."""
+    does not apply everywhere: it is then the mean of the largest contribution of each answer.
+
+    With several rounds of review, ``frame`` and ``planned`` are those of the last one, and ``earlier`` holds the others
+    in order, over the same answers."""
 
     name: str
     frame: SamplingFrame
@@ -118,10 +131,14 @@ class Component:
     yes_no: bool = False
     judged: bool = False
     most: float | None = None
+    earlier: tuple[EarlierRound, ...] = ()
+    planned: bool = True
 
     def __post_init__(self) -> None:
         if not len(self.frame):
             raise ValueError("a component needs answers")
+        if any(len(earlier.frame) != len(self.frame) for earlier in self.earlier):
+            raise ValueError("all rounds have the same answers")
         if not self.low < self.high:
             raise ValueError("the upper bound lies above the lower")
 

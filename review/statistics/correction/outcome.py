@@ -37,6 +37,8 @@ class Method(StrEnum):
     CLOPPER_PEARSON = "clopper_pearson"
     # The judge's mean, because nobody rated it with known probabilities.
     UNCORRECTED = "as_it_came"
+    # Weighted sum of several rounds of review.
+    COMPOSITE = "composite"
     # Sum of components.
     SUM = "sum"
 
@@ -70,6 +72,24 @@ class EstimateWarning(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class RoundShare:
+    """A round of review in a corrected score: ``labels`` counts the ratings of answers that it drew first, ``weight``
+    (0 to 1) is its weight in the composite. ``left_out`` is the reason if the round cannot be estimated.
+
+    In an overall score, ``labels`` is the largest number and ``weight`` the mean over the rated components, by their
+    weights."""
+
+    labels: int
+    weight: float
+    planned: bool
+    left_out: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        document = {"labels": self.labels, "weight": self.weight, "planned": self.planned}
+        return document | ({"left_out": self.left_out} if self.left_out else {})
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """Corrected score with its interval.
 
@@ -80,7 +100,9 @@ class Estimate:
 
     ``named`` lists exact components that entered uncorrected. ``unrated`` lists components of a judge that nobody
     rated, with their weight in the score (0 to 1): the figure is then *partly corrected*. Its interval covers their
-    possible values: the whole scale, or the share ``assumed`` of it if that was assumed as the judge's largest bias."""
+    possible values: the whole scale, or the share ``assumed`` of it if that was assumed as the judge's largest bias.
+
+    ``rounds`` lists the rounds of a composite; it is empty for a single round."""
 
     value: float
     low: float
@@ -97,6 +119,7 @@ class Estimate:
     named: tuple[str, ...] = ()
     unrated: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
     assumed: float | None = None
+    rounds: tuple[RoundShare, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Stable JSON form of the ``corrected_scores`` command, the report and REST."""
@@ -116,6 +139,7 @@ class Estimate:
             "as_it_came": list(self.named),
             "partly_corrected": dict(self.unrated),
             **({} if self.assumed is None else {"assumed_bias": self.assumed}),
+            **({"rounds": [round_share.to_dict() for round_share in self.rounds]} if self.rounds else {}),
         }
 
 
@@ -159,7 +183,7 @@ class Influence:
     design: Array
     population: Array
     method: Method
-    freedom: int | None
+    freedom: float | None
     below: float = 0.0
     above: float = 0.0
     slope: float | None = None

@@ -61,7 +61,7 @@ def test_component_needs_answers_and_distinct_bounds() -> None:
 
 def test_values_stored_in_files_are_stable() -> None:
     assert [str(member) for member in Target] == ["this_run", "questions_like_these"]
-    methods = ["regression", "mean_of_labels", "census", "bound", "clopper_pearson", "as_it_came", "sum"]
+    methods = ["regression", "mean_of_labels", "census", "bound", "clopper_pearson", "as_it_came", "composite", "sum"]
     assert [str(member) for member in Method] == methods
     assert [str(member) for member in WithheldReason] == [
         "too_few_labels",
