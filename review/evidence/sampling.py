@@ -33,12 +33,39 @@ MIN_SERVED = 2
 
 @dataclass(frozen=True, slots=True)
 class QueueDraw:
-    """Inclusion of every answer in a draw of a queue, for one metric or (``None``) for all of the queue."""
+    """Inclusion of every answer in a draw of a queue, for one metric or (``None``) for all of the queue.
+
+    ``looks`` and ``round_number`` are those of the queue: the planned number of rounds, and the round of its plan."""
 
     queue_id: int
     metric_id: int | None
     planned_after_results: bool
     members: dict[int, Inclusion]
+    looks: int = 1
+    round_number: int = 1
+
+    @property
+    def takes_all(self) -> bool:
+        """Return whether the draw takes every answer of its frame."""
+        return all(_is_probability_sampled(inclusion) for inclusion in self.members.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRound:
+    """Round of the review of a metric: the inclusion of every answer in any frame, with answers of earlier rounds as
+    certain. ``planned``: its size was fixed before the ratings of earlier rounds were read."""
+
+    inclusions: Mapping[int, Inclusion]
+    planned: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRounds:
+    """Rounds of the review of a metric, in order, and the planned number of ``looks`` that share the error of a
+    verdict."""
+
+    rounds: tuple[SampleRound, ...]
+    looks: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,33 +80,34 @@ class Samples:
     unanswered: Mapping[int, frozenset[int]]
     answers: Sequence[int]
     withheld: Sequence[ExpertRating] = ()
-    _inclusions: dict[int, dict[int, Inclusion]] = field(default_factory=dict, compare=False)
+    _rounds: dict[int, SampleRounds] = field(default_factory=dict, compare=False)
 
-    def inclusions(self, metric_id: int, ratings: Iterable[ExpertRating]) -> dict[int, Inclusion]:
-        """Inclusion of every answer in any frame, for the metric.
+    def inclusions(self, metric_id: int, ratings: Iterable[ExpertRating]) -> Mapping[int, Inclusion]:
+        """Inclusion of every answer in any frame of the last round, for the metric."""
+        return self.rounds(metric_id, ratings).rounds[-1].inclusions
+
+    def rounds(self, metric_id: int, ratings: Iterable[ExpertRating]) -> SampleRounds:
+        """Rounds that the ratings of the metric belong to, at least one.
 
         In ``ratings`` all imported rows count for imported samples, also those that could not judge."""
-        if metric_id not in self._inclusions:
+        if metric_id not in self._rounds:
             all_ratings = (*ratings, *self.withheld)
-            self._inclusions[metric_id] = self._load_inclusions(
+            self._rounds[metric_id] = self._load_rounds(
                 metric_id, [row for row in all_ratings if row.metric_id == metric_id]
             )
-        return self._inclusions[metric_id]
+        return self._rounds[metric_id]
 
-    def _load_inclusions(self, metric_id: int, rows: Sequence[ExpertRating]) -> dict[int, Inclusion]:
-        draws: list[Inclusions] = [
-            draw.members
-            for draw in _current_draws(self._metric_draws(metric_id), self._served_answers(metric_id, rows))
-        ]
-        draws += _imported_draws([row for row in rows if row.imported], self.answers, is_only_source=not draws)
-        united_draws = _unite_by_frame(draws)
-        joint_inclusion = cache(_joint_inclusion)
-        return {
-            answer: joint_inclusion(
-                tuple([draw_members[answer] for draw_members in united_draws if answer in draw_members])
+    def _load_rounds(self, metric_id: int, rows: Sequence[ExpertRating]) -> SampleRounds:
+        draws = self._metric_draws(metric_id)
+        imported = _imported_draws([row for row in rows if row.imported], self.answers, is_only_source=not draws)
+        looks = max((draw.looks for draw in draws if not draw.planned_after_results), default=1)
+        rounds = [
+            SampleRound(
+                _united_inclusions([*(draw.members for draw in batch.draws), *imported]), batch.is_planned(looks)
             )
-            for answer in _covered_answers(united_draws)
-        }
+            for batch in _begun_batches(draws, self._served_answers(metric_id, rows))
+        ]
+        return SampleRounds(tuple(rounds) or (SampleRound(_united_inclusions(imported)),), looks)
 
     def with_queue(self, draws: Sequence[QueueDraw], metric_ids: Iterable[int]) -> Samples:
         """Copy with the draws of one more queue that asks these metrics."""
@@ -133,11 +161,14 @@ def load_samples(answer_set_id: int, answers: Sequence[int], withheld: Sequence[
     draws: dict[int, QueueDraw] = {}
     # Tens of thousands of answers have few different inclusions.
     inclusion = cache(Inclusion)
-    columns = ("draw_id", "draw__queue_id", "draw__metric_id", "draw__planned_after_looking", "answer_id")
-    rows = frame_members.order_by("draw_id").values_list(*columns, "probability", "stratum", "sampled")
-    for draw_id, queue_id, metric_id, planned_after_results, answer_id, *columns_of_inclusion in rows.iterator():
-        draw = draws.setdefault(draw_id, QueueDraw(queue_id or 0, metric_id, planned_after_results, {}))
-        draw.members[answer_id] = inclusion(*columns_of_inclusion)
+    of_draw = ("draw__queue_id", "draw__metric_id", "draw__planned_after_looking")
+    of_queue = ("draw__queue__looks", "draw__queue__round_number")
+    columns = ("draw_id", *of_draw, *of_queue, "answer_id", "probability", "stratum", "sampled")
+    for row in frame_members.order_by("draw_id").values_list(*columns).iterator():
+        draw_id, queue_id, metric_id, planned_after_results, looks, round_number, answer_id, *of_answer = row
+        if draw_id not in draws:
+            draws[draw_id] = QueueDraw(queue_id, metric_id, planned_after_results, {}, looks, round_number)
+        draws[draw_id].members[answer_id] = inclusion(*of_answer)
     queues = {draw.queue_id for draw in draws.values()}
     return Samples(
         list(draws.values()), _queues_by_metric(queues), _unanswered_by_queue(queues), list(answers), withheld
@@ -165,18 +196,44 @@ def _is_probability_sampled(inclusion: Inclusion) -> bool:
     return inclusion.sampled and inclusion.probability is not None
 
 
-def _current_draws(draws: Sequence[QueueDraw], served: Collection[int]) -> Sequence[QueueDraw]:
-    """Draws whose weights are used. Weights are never pooled across draws that were planned after results were seen.
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Draws of a round. ``number`` counts the rounds of a metric from 1."""
 
-    Such a draw takes earlier answers as certain and is used without the draws before it. It replaces them only once
-    every stratum has served answers. Until then its certain answers would represent all others, and opening a queue
-    would remove the figures of the earlier draws. The decision depends on the number of answers ``served``, never on
-    their ratings."""
+    number: int
+    draws: Sequence[QueueDraw]
+
+    def is_planned(self, looks: int) -> bool:
+        """Return whether the size of the round was fixed before earlier ratings were read.
+
+        A round of all remaining answers leaves no choice of size. It counts as planned while looks remain."""
+        later_draws = [draw for draw in self.draws if draw.planned_after_results]
+        return all(draw.round_number > 1 or (draw.takes_all and self.number <= looks) for draw in later_draws)
+
+
+def _begun_batches(draws: Sequence[QueueDraw], served: Collection[int]) -> list[_Batch]:
+    """Rounds that have ratings in every stratum, else the last one.
+
+    A draw planned after ratings were seen begins a round. Its weights are never pooled with those of the draws before
+    it. A round counts only once every stratum has served answers: until then its few ratings would stand for all
+    others. This depends on the number of answers ``served``, never on their ratings."""
     starts = [position for position, draw in enumerate(draws) if draw.planned_after_results]
-    if not starts:
-        return draws
-    batches = [draws[start:end] for start, end in pairwise([0, *starts, len(draws)]) if start < end]
-    return next((batch for batch in reversed(batches) if _covers_every_stratum(batch, served)), batches[-1])
+    bounds = pairwise([0, *starts, len(draws)])
+    batches = [draws[start:end] for start, end in bounds if start < end]
+    numbered = [_Batch(number, batch) for number, batch in enumerate(batches, 1)]
+    return [batch for batch in numbered if _covers_every_stratum(batch.draws, served)] or numbered[-1:]
+
+
+def _united_inclusions(draws: Sequence[Inclusions]) -> dict[int, Inclusion]:
+    """Inclusion of every answer in any frame of independent draws."""
+    united_draws = _unite_by_frame(draws)
+    joint_inclusion = cache(_joint_inclusion)
+    return {
+        answer: joint_inclusion(
+            tuple([draw_members[answer] for draw_members in united_draws if answer in draw_members])
+        )
+        for answer in _covered_answers(united_draws)
+    }
 
 
 def _covers_every_stratum(draws: Sequence[QueueDraw], served: Collection[int]) -> bool:

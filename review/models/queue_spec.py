@@ -14,6 +14,7 @@ from review.statistics.sampling.member import Strategy
 
 MAX_REVIEWS = 10
 MAX_NAME_LENGTH = 200
+MAX_LOOKS = 10
 # Limit of criteria per answer where the product chooses them.
 CRITERIA_PER_ANSWER = 3
 
@@ -64,6 +65,30 @@ class QueueSpec(Spec):
         limits=(0, 1_000_000),
         form=Input("main", _("Number of answers"), limits=(1, 100_000)),
         flag=Flag("number of answers to sample"),
+    )
+    looks: int = setting(
+        2,
+        when="to plan more rounds, or only one (its verdicts then use the whole error of 5%)",
+        limits=(1, MAX_LOOKS),
+        column=_("planned rounds"),
+        form=Input(
+            "main",
+            _("Planned rounds"),
+            _("You read the score after each round. Verdicts share their error of 5% over the rounds."),
+        ),
+        flag=Flag("planned number of rounds, {low} to {high}; verdicts share their error over them"),
+        body="Planned number of rounds. Verdicts share their error over them.",
+    )
+    later_size: int | None = setting(
+        None,
+        when="for later rounds of another size",
+        limits=(1, 1_000_000),
+        column=_("answers in each later round"),
+        form=Input(
+            "more", _("Answers in each later round"), _("Default: as many as in this one."), limits=(1, 100_000)
+        ),
+        flag=Flag("number of answers in each later round; default: as many as in the first"),
+        body="Number of answers in each later round; default: `size`.",
     )
     coverage: Coverage = setting(
         Coverage.CORRECTED,
@@ -277,6 +302,12 @@ class QueueSpec(Spec):
     )
     # Ratings of an example queue are made for show.
     example: bool = setting(False, column=_("example"))
+
+    @property
+    def planned_looks(self) -> int:
+        """Planned number of rounds: one if answers are not sampled or not rated blind."""
+        is_sampled = self.strategy.has_probabilities and self.strategy is not Strategy.ALL
+        return self.looks if is_sampled and self.mode == Mode.BLIND else 1
 
     @property
     def ratings_per_answer(self) -> float:

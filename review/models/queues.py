@@ -1,5 +1,7 @@
 """Review queues, their items and assignments, and draws with their sampling probabilities."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,10 +35,17 @@ def within_limits(*names: str) -> Q:
 class ReviewQueue(TimestampedModel, Authored):
     """Answers for experts to rate, with the settings of ``queue_spec.QueueSpec``.
 
+    A queue may be a later round of a review that its ``first_round`` planned, for ``looks`` rounds of ``later_size``
+    answers each (by default as many as in the first). ``round_number`` is 1 for a first round and for queues outside of
+    any plan.
+
     ``seed`` fixes the order and all random choices. A hidden repeat comes after at least ``repeat_gap`` other items and
     repeats one of the first ``repeat_until``. ``example`` marks ratings made for show."""
 
-    sealed_fields = ("project", "mode", "reveal", "reveal_threshold", "reveal_share", "hide_system", "seed")
+    sealed_fields = (
+        *("project", "mode", "reveal", "reveal_threshold", "reveal_share", "hide_system", "seed"),
+        *("looks", "later_size", "first_round", "round_number"),
+    )
     Mode, Reveal, Distribution = Mode, Reveal, Distribution
 
     class State(models.TextChoices):
@@ -62,6 +71,12 @@ class ReviewQueue(TimestampedModel, Authored):
     example = models.BooleanField(**column_options("example"))
     deadline = models.DateTimeField(null=True, blank=True, **column_options("deadline"))
     seed = models.PositiveBigIntegerField(default=0, **column_options("seed"))
+    looks = models.PositiveIntegerField(**column_options("looks"))
+    later_size = models.PositiveIntegerField(null=True, blank=True, **column_options("later_size"))
+    first_round = models.ForeignKey(
+        "self", verbose_name=_("first round"), on_delete=PROTECT, null=True, editable=False, related_name="later_rounds"
+    )
+    round_number = models.PositiveIntegerField(_("round"), default=1, editable=False)
     state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.OPEN)
 
     class Meta:
@@ -80,10 +95,25 @@ class ReviewQueue(TimestampedModel, Authored):
             models.CheckConstraint(
                 condition=within_limits("overlap_share", "repeat_share"), name="shares_of_items_in_range"
             ),
+            models.CheckConstraint(
+                condition=within_limits("looks")
+                & (
+                    Q(first_round__isnull=True, round_number=1)
+                    | Q(first_round__isnull=False, round_number__gt=1, round_number__lte=F("looks"))
+                ),
+                name="round_of_a_plan",
+            ),
+            models.UniqueConstraint(fields=["first_round", "round_number"], name="one_queue_per_round"),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def latest_round(self) -> ReviewQueue:
+        """The last queue of its plan so far. One query, or two in a later round."""
+        first = self.first_round or self
+        return ReviewQueue.objects.filter(first_round=first).order_by("-round_number").first() or first
 
 
 class QueueMetric(TimestampedModel):

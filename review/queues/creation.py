@@ -77,8 +77,9 @@ def make_queue(
     named_reviewers: NamedReviewers | None = None,
     params: ParamsByRun = None,
     by: User | None = None,
+    previous: ReviewQueue | None = None,
 ) -> ReviewQueue:
-    """Create a queue on a draw from each run, in one random order.
+    """Create a queue on a draw from each run, in one random order. It is the round after ``previous`` if given.
 
     The runs share ``spec.size`` answers in proportion to their frames; an answer that two runs share is one item.
     Without ``metrics`` the spec's coverage selects them. ``named_reviewers`` assigns people to tags or answers.
@@ -92,7 +93,13 @@ def make_queue(
         named_reviewers or NamedReviewers(),
     )
     name = check_settings(run_list, spec, people, named_reviewers)
-    generated_columns = {"name": name, "seed": new_seed() if spec.seed is None else spec.seed}
+    generated_columns = {
+        "name": name,
+        "seed": new_seed() if spec.seed is None else spec.seed,
+        "looks": spec.planned_looks,
+        "first_round": previous and (previous.first_round or previous),
+        "round_number": previous.round_number + 1 if previous else 1,
+    }
     queue = ReviewQueue.objects.create(
         project_id=run_list[0].project_id, created_by=by, **(spec.columns | generated_columns)
     )

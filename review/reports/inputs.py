@@ -22,7 +22,7 @@ from review.decisions.assumptions import Acceptance, current_acceptance
 from review.evidence.answers import RunAnswer
 from review.evidence.effective import RunEvidence, effective_values_from, load_evidence, run_samples
 from review.evidence.experts import ExpertRating
-from review.evidence.sampling import Samples
+from review.evidence.sampling import SampleRound, SampleRounds, Samples
 from review.evidence.scorers import JudgedValue
 from review.reports.figure import Figure, Withheld, add_constant, to_figure, withheld
 from review.reports.provenance import with_relations
@@ -36,20 +36,20 @@ from review.reports.scores import (
 from review.statistics.agreement.statistic import Indices, consensus, factorize
 from review.statistics.correction.any_time import RatingStream, any_time_interval
 from review.statistics.correction.corrected import MAX_NON_RESPONSE, corrected_component, corrected_overall
-from review.statistics.correction.frame import Component, ReviewState, SamplingFrame
+from review.statistics.correction.frame import Component, EarlierRound, ReviewState, SamplingFrame
 from review.statistics.correction.outcome import Target, WithheldReason
 from review.statistics.sampling.member import NO_INCLUSION, Inclusion
 
 
 @dataclass(frozen=True, slots=True)
 class MetricLabels:
-    """Blind first ratings of a metric (answer -> mean, by time of rating) and how answers were sampled.
+    """Blind first ratings of a metric (answer -> mean, by time of rating) and how answers were sampled, by round.
 
     ``silent`` answers were served but got no usable rating. ``carried`` answers have the rating of an equal answer.
     ``built`` answers were used to write the judge's prompt."""
 
     means: dict[int, float]
-    places: dict[int, Inclusion]
+    samples: SampleRounds
     silent: frozenset[int]
     carried: frozenset[int] = frozenset()
     built: frozenset[int] = frozenset()
@@ -58,31 +58,37 @@ class MetricLabels:
     def has_ratings(self) -> bool:
         return bool(self.means)
 
-    def empty_frame(self, evidence: RunEvidence) -> SamplingFrame:
-        """Build a frame of all answers of the run, without values.
+    def empty_frames(self, evidence: RunEvidence) -> list[SamplingFrame]:
+        """Build the frame of each round over all answers of the run, without values.
 
         A sampled answer lacks a rating if nobody was served it yet, or if the reviewer gave no usable one (skipped,
         flagged, cannot judge, not blind)."""
         keys, (group, groups) = evidence.keys, evidence.groups
-        places = [self.places.get(key, NO_INCLUSION) for key in keys]
-        sampled = np.array([place.sampled for place in places], dtype=np.bool_)
         silent = np.array([key in self.silent for key in keys], dtype=np.bool_)
         state = np.where(silent, ReviewState.NO_RESPONSE, ReviewState.NOT_REACHED)
-        strata = [place.stratum for place in places]
         missing = np.full(len(keys), np.nan)
-        return SamplingFrame(
-            key=np.arange(len(keys)),
-            names=keys,
-            judge=missing,
-            rating=missing,
-            state=np.where(sampled, state, ReviewState.NOT_SAMPLED),
-            probability=column(place.probability for place in places),
-            stratum=factorize(strata),
-            strata=list(dict.fromkeys(strata)),
-            group=group,
-            groups=groups,
-            in_prompt=np.array([key in self.built for key in keys], dtype=np.bool_),
-        )
+        in_prompt = np.array([key in self.built for key in keys], dtype=np.bool_)
+        frames = []
+        for sample_round in self.samples.rounds:
+            places = [sample_round.inclusions.get(key, NO_INCLUSION) for key in keys]
+            sampled = np.array([place.sampled for place in places], dtype=np.bool_)
+            strata = [place.stratum for place in places]
+            frames.append(
+                SamplingFrame(
+                    key=np.arange(len(keys)),
+                    names=keys,
+                    judge=missing,
+                    rating=missing,
+                    state=np.where(sampled, state, ReviewState.NOT_SAMPLED),
+                    probability=column(place.probability for place in places),
+                    stratum=factorize(strata),
+                    strata=list(dict.fromkeys(strata)),
+                    group=group,
+                    groups=groups,
+                    in_prompt=in_prompt,
+                )
+            )
+        return frames
 
 
 def labels_by_metric(evidence: RunEvidence, samples: Samples) -> dict[int, MetricLabels]:
@@ -96,14 +102,15 @@ def labels_by_metric(evidence: RunEvidence, samples: Samples) -> dict[int, Metri
         blind, rated = evidence.blind_by_metric.get(pk, {}), evidence.ratings_by_metric.get(pk, [])
         for answer_id, rows in sorted(blind.items(), key=lambda pair: min((row.at, row.pk) for row in pair[1])):
             means[answer_id] = _mean_rating(rows, scale)
-        places = _census(evidence, pk, means, samples.inclusions(pk, rated))
+        rounds = _census(evidence, pk, means, samples.rounds(pk, rated))
         silent = samples.unanswered_for(pk) | {row.answer_id for row in rated}
         silent -= means.keys()
         equal = {key[0]: ratings.blind for key, ratings in evidence.carried.items() if key[1] == pk and ratings.blind}
-        carried = _carried_labels(equal.keys() - means.keys() - silent, places, means.keys() | silent | evidence.sealed)
+        places, served = rounds.rounds[-1].inclusions, means.keys() | silent | evidence.sealed
+        carried = _carried_labels(equal.keys() - means.keys() - silent, places, served)
         means |= {answer: _mean_rating(equal[answer], scale) for answer in carried}
         built = frozenset(answer for answer, metric in evidence.prompt_labels if metric == pk)
-        labels[pk] = MetricLabels(means, places, frozenset(silent), carried, built)
+        labels[pk] = MetricLabels(means, rounds, frozenset(silent), carried, built)
     return labels
 
 
@@ -126,16 +133,16 @@ def applies(answer: RunAnswer, judged: JudgedValue | None) -> bool:
     return not answer.failed and judged is not None and judged.status is not Status.NOT_APPLICABLE
 
 
-def _census(
-    evidence: RunEvidence, pk: int, means: dict[int, float], places: dict[int, Inclusion]
-) -> dict[int, Inclusion]:
-    """Treat a metric as a census if every applicable answer is rated, however answers were chosen."""
+def _census(evidence: RunEvidence, pk: int, means: dict[int, float], rounds: SampleRounds) -> SampleRounds:
+    """Treat the last round of a metric as a census if every applicable answer is rated, however answers were chosen."""
     scored = evidence.scored.get(pk, {}) if means else {}
     frame = [key for key, answer in evidence.answers.items() if applies(answer, scored.get(key))]
     rated = means.keys() | {row.answer_id for row in evidence.withheld if row.metric_id == pk}
-    if frame and all(answer in rated for answer in frame):
-        return places | dict.fromkeys(frame, Inclusion(1.0, "all", True))
-    return places
+    if not frame or not all(answer in rated for answer in frame):
+        return rounds
+    *earlier, last = rounds.rounds
+    all_inclusions = {**last.inclusions, **dict.fromkeys(frame, Inclusion(1.0, "all", True))}
+    return dataclasses.replace(rounds, rounds=(*earlier, dataclasses.replace(last, inclusions=all_inclusions)))
 
 
 def _given_share(profile: ProfileSpec, given: Iterable[bool]) -> float:
@@ -150,7 +157,7 @@ def _given_share(profile: ProfileSpec, given: Iterable[bool]) -> float:
 # Subtrahend and divisor.
 UnitTransform = tuple[float, float]
 _IDENTITY: UnitTransform = 0.0, 1.0
-_UNRATED = MetricLabels({}, {}, frozenset())
+_UNRATED = MetricLabels({}, SampleRounds((SampleRound({}),)), frozenset())
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +170,8 @@ class Correction:
     evidence: RunEvidence
     labels: Mapping[int, MetricLabels]
     acceptance: Acceptance | None = None
-    _unfilled: dict[int, SamplingFrame] = field(default_factory=dict, compare=False)
-    _frames: dict[tuple[int, UnitTransform], SamplingFrame] = field(default_factory=dict, compare=False)
+    _unfilled: dict[int, list[SamplingFrame]] = field(default_factory=dict, compare=False)
+    _frames: dict[tuple[int, UnitTransform], list[SamplingFrame]] = field(default_factory=dict, compare=False)
 
     @property
     def rated_blind(self) -> bool:
@@ -274,35 +281,41 @@ class Correction:
         """The metric's component over the run or one category, on the ``unit`` scale. ``None`` if it applies
         nowhere."""
         if (metric.pk, unit) not in self._frames:
-            self._frames[metric.pk, unit] = self._frame_of(metric, labels, unit)
-        frame = self._frames[metric.pk, unit]
+            self._frames[metric.pk, unit] = self._frames_of(metric, labels, unit)
+        frames = self._frames[metric.pk, unit]
         if category is not None:
             numbers, names = self.evidence.categories
-            frame = frame.take(np.flatnonzero(numbers[frame.key] == names.get(category, -1)))
-        if not len(frame):
+            places = np.flatnonzero(numbers[frames[-1].key] == names.get(category, -1))
+            frames = [frame.take(places) for frame in frames]
+        if not len(frames[-1]):
             return None
         scale, (zero, width) = metric.read_scale(), unit
         low, high = (scale.low - zero) / width, (scale.high - zero) / width
         yes_no = scale.kind is ScaleKind.YES_NO
-        return Component(metric.name, frame, low, high, yes_no=yes_no, judged=not _is_exact(metric))
+        return Component(
+            metric.name, low=low, high=high, yes_no=yes_no, judged=not _is_exact(metric), **_review(frames, labels)
+        )
 
-    def _frame_of(self, metric: MetricDefinition, labels: MetricLabels, unit: UnitTransform) -> SamplingFrame:
-        """Frame of the answers that the metric applies to."""
+    def _frames_of(self, metric: MetricDefinition, labels: MetricLabels, unit: UnitTransform) -> list[SamplingFrame]:
+        """Frame of each round over the answers that the metric applies to."""
         judged_values = list(map(self.evidence.scored.get(metric.pk, {}).get, self.evidence.answers))
         judge, rating = (
             column(judged and judged.value for judged in judged_values),
             column(map(labels.means.get, self.evidence.answers)),
         )
         zero, width = unit
-        frame = self._sampled_frame(metric, labels).with_values((judge - zero) / width, (rating - zero) / width)
         answers = self.evidence.answers.values()
         applying = np.flatnonzero([applies(*pair) for pair in zip(answers, judged_values, strict=True)])
-        return frame if len(applying) == len(frame) else frame.take(applying)
+        frames = [
+            frame.with_values((judge - zero) / width, (rating - zero) / width)
+            for frame in self._sampled_frames(metric, labels)
+        ]
+        return frames if len(applying) == len(answers) else [frame.take(applying) for frame in frames]
 
-    def _sampled_frame(self, metric: MetricDefinition, labels: MetricLabels) -> SamplingFrame:
-        """All answers of the run with the metric's sampling design."""
+    def _sampled_frames(self, metric: MetricDefinition, labels: MetricLabels) -> list[SamplingFrame]:
+        """All answers of the run with the metric's sampling design, by round."""
         if metric.pk not in self._unfilled:
-            self._unfilled[metric.pk] = labels.empty_frame(self.evidence)
+            self._unfilled[metric.pk] = labels.empty_frames(self.evidence)
         return self._unfilled[metric.pk]
 
     def _contribution(self, profile: ProfileSpec, name: str, machine: SideScore, places: Indices) -> Component | None:
@@ -324,25 +337,24 @@ class Correction:
         judged_values = map(self.evidence.scored.get(metric.pk, {}).get, keys)
         judge, rating = column(judged and judged.value for judged in judged_values), column(map(labels.means.get, keys))
         known = np.where([key in rated for key in keys], 0.0, np.nan)
-        frame = (
-            self._sampled_frame(metric, labels)
-            .take(places)
-            .with_values(
+        frames = [
+            frame.take(places).with_values(
                 np.where(inapplicable, 0.0, weight * ((judge - zero) / width)),
                 np.where(inapplicable, known, weight * ((rating - zero) / width)),
             )
-        )
+            for frame in self._sampled_frames(metric, labels)
+        ]
         if not (max_weight := float(weight.max())):
             return None
         applied_weights = np.where(inapplicable, 0.0, weight).tolist()
         return Component(
             name,
-            frame,
-            0.0,
-            max_weight,
+            low=0.0,
+            high=max_weight,
             weight=share,
             judged=not _is_exact(metric),
             most=sum(applied_weights) / len(applied_weights),
+            **_review(frames, labels),
         )
 
     def _unrated_reason(self, *metrics: MetricDefinition | None) -> Withheld:
@@ -363,6 +375,16 @@ class Correction:
         return next(
             (self.evidence.metrics[pk] for pk in self.evidence.computed if self.evidence.metrics[pk].name == name), None
         )
+
+
+def _review(frames: Sequence[SamplingFrame], labels: MetricLabels) -> dict[str, Any]:
+    """Fields of a component for its rounds of review; without ratings there are none."""
+    rounds = labels.samples.rounds
+    earlier = [EarlierRound(frame, sample_round.planned) for frame, sample_round in zip(frames, rounds, strict=True)][
+        :-1
+    ]
+    looks = labels.samples.looks if labels.has_ratings else 1
+    return {"frame": frames[-1], "earlier": tuple(earlier), "planned": rounds[-1].planned, "looks": looks}
 
 
 def _any_time_interval(component: Component, labels: MetricLabels) -> dict[str, float] | None:

@@ -34,7 +34,7 @@ def queue_form(world: World, **fields: object) -> dict[str, object]:
         "run": world.run.pk, "name": "", "strategy": "uniform", "size": 4, "metrics": ["correctness"],
         "reviewers": [world.people["member"].pk, world.people["outsider"].pk], "reviews_needed": 1, "mode": "blind",
         "coverage": "corrected_overall",
-        "reveal": "on_difference", "reveal_threshold": 2, "guideline": "Be fair.", "overlap_percent": 100,
+        "reveal": "on_difference", "reveal_threshold": 2, "guideline": "Be fair.", "overlap_percent": 100, "looks": 2,
         "adjudicate_from": 3, "repeat_percent": 0, "distribution": "pool", "reveal_percent": 10,
     } | fields  # fmt: skip
 

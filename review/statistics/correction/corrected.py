@@ -347,7 +347,7 @@ def corrected_component(
     ends = target_interval(fit.influence, frame.group, frame.labelled, target, bounds, confidence)
     if ends is None:
         return Withheld(WithheldReason.TOO_FEW_GROUPS, target, size, component.labels, {"groups": 1})
-    return _estimate(fit, ends, target, size, bounds)
+    return replace(_estimate(fit, ends, target, size, bounds), looks=component.looks, planned=_is_planned([component]))
 
 
 def corrected_overall(
@@ -403,7 +403,13 @@ def corrected_overall(
             }
         ),
         assumed=bias_limit if unrated else None,
+        looks=max(component.looks for component in components),
+        planned=_is_planned(components),
     )
+
+
+def _is_planned(components: Sequence[Component]) -> bool:
+    return all(review_round.planned for component in components for review_round in rounds_of(component))
 
 
 def overall_deviation(components: Sequence[Component], confidence: float = 0.95) -> Deviation | None:

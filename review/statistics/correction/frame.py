@@ -121,7 +121,8 @@ class Component:
     does not apply everywhere: it is then the mean of the largest contribution of each answer.
 
     With several rounds of review, ``frame`` and ``planned`` are those of the last one, and ``earlier`` holds the others
-    in order, over the same answers."""
+    in order, over the same answers. ``looks`` (at least 1) is the planned number of looks at the score, one after each
+    round; verdicts share their error over them."""
 
     name: str
     frame: SamplingFrame
@@ -133,6 +134,7 @@ class Component:
     most: float | None = None
     earlier: tuple[EarlierRound, ...] = ()
     planned: bool = True
+    looks: int = 1
 
     def __post_init__(self) -> None:
         if not len(self.frame):

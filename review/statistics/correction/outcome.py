@@ -102,7 +102,9 @@ class Estimate:
     rated, with their weight in the score (0 to 1): the figure is then *partly corrected*. Its interval covers their
     possible values: the whole scale, or the share ``assumed`` of it if that was assumed as the judge's largest bias.
 
-    ``rounds`` lists the rounds of a composite; it is empty for a single round."""
+    ``rounds`` lists the rounds of a composite; it is empty for a single round. ``looks`` is the planned number of looks
+    that share the error of a verdict. ``planned`` is false if the score includes a round whose size may depend on
+    earlier ratings: its interval holds, but it allows no verdict."""
 
     value: float
     low: float
@@ -120,6 +122,8 @@ class Estimate:
     unrated: Mapping[str, float] = field(default_factory=lambda: _EMPTY)
     assumed: float | None = None
     rounds: tuple[RoundShare, ...] = ()
+    looks: int = 1
+    planned: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Stable JSON form of the ``corrected_scores`` command, the report and REST."""
@@ -140,6 +144,8 @@ class Estimate:
             "partly_corrected": dict(self.unrated),
             **({} if self.assumed is None else {"assumed_bias": self.assumed}),
             **({"rounds": [round_share.to_dict() for round_share in self.rounds]} if self.rounds else {}),
+            **({"looks": self.looks} if self.looks > 1 else {}),
+            **({} if self.planned else {"planned": False}),
         }
 
 

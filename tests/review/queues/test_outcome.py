@@ -209,7 +209,7 @@ def form_of(run: Run, reviewers: Sequence[User], **fields: object) -> dict[str, 
     return {
         "run": run.pk, "coverage": "corrected_overall", "strategy": "stratified", "size": 10,
         "reviewers": [reviewer.pk for reviewer in reviewers], "reviews_needed": 1, "mode": "blind", "reveal": "never",
-        "reveal_threshold": 2, "adjudicate_from": 2, "overlap_percent": 100, "repeat_percent": 0,
+        "reveal_threshold": 2, "adjudicate_from": 2, "overlap_percent": 100, "looks": 2, "repeat_percent": 0,
         "distribution": "pool", "reveal_percent": 10, "seed": 5,
     } | fields  # fmt: skip
 

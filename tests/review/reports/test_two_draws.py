@@ -137,5 +137,8 @@ def test_later_queue_counts_only_once_every_stratum_has_ratings(run: Run, correc
         answers[31].pk
     }
     rate(assignment_of(queue, answers[31], reviewer, run), correctness, JUDGED[31] - 1)
-    # Now the later draw stands alone, with one label in a stratum of six.
-    assert corrected().withheld == "stratum_too_few_labels"
+    # The later draw has one label in a stratum of six, so it cannot be estimated and is left out with its reason.
+    figure = corrected()
+    assert figure.value == initial_figure.value
+    assert [share.get("left_out", "") for share in figure.extra["rounds"]] == ["", "stratum_too_few_labels"]
+    assert figure.extra["planned"] is False
