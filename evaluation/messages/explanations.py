@@ -187,6 +187,10 @@ REFUSALS = {
     "no_metrics": _("Choose at least one metric to rate."),
     "no_reviewers": _("Choose at least one reviewer."),
     "not_in_project": _("These people have no role in the project: %(people)s. Assign them one first."),
+    "no_round_left": _("All planned rounds of this review exist (%(looks)s)."),
+    "round_not_finished": _(
+        "%(count)s answers of this round are not rated yet. Rate them or close the queue, then start the next round."
+    ),
     "too_few_reviewers": _("%(needed)s reviewers per answer require at least as many people. There are %(people)s."),
     "unknown_questions": _("The runs have no answers to: %(ids)s."),
     "no_fields": _("Assign tags or categories to reviewers, one per line, such as “tax: kim, lee”."),

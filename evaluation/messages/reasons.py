@@ -216,6 +216,10 @@ REASON_MESSAGES = {
         "import their ratings again and state how: uniformly, all, or with a probability per answer in "
         "the file. Otherwise, sample answers for a queue."
     ),
+    "unplanned_round": _(
+        "It includes a review that was not planned with the first one. Its interval holds, but it allows no verdict. "
+        "Plan all rounds when you open the first queue."
+    ),
     "partly_corrected": _("Some judged parts of the score have no ratings, so it is only partly corrected."),
     "rated_as_equal": _(
         "For some parts, experts rated only identical answers in earlier answer sets. Those ratings "

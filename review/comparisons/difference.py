@@ -244,21 +244,26 @@ def _branches(run_difference: RunDifference, current: Side, baseline: Side) -> t
         parts = _metric_parts(metric.name, current, baseline)
         if deviation := repaired.deviation if repaired else _corrected_deviation(parts):
             corrected[metric.name] = deviation
-    lead = _corrected_deviation(_overall_parts(current, baseline))
+    pair = _overall_parts(current, baseline)
+    lead = _corrected_deviation(pair)
     if lead is None and run_difference.retrieval:
         lead = corrected.pop(GateScore.NDCG, None)
     return Branch(run_difference.overall.deviation if run_difference.overall else None, judge_only, gated), Branch(
-        lead, corrected, gated
+        lead, corrected, gated, _planned_looks(pair)
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Tests:
-    """Tests of one run's judge-only and corrected scores. ``confidence`` is that of the overall intervals."""
+    """Tests of one run's judge-only and corrected scores. ``confidence`` is that of the overall intervals, before the
+    error of corrected scores is shared over the planned looks at their ratings."""
 
     confidence: float
     judge_only: BranchTests
     corrected: BranchTests
+
+    def corrected_confidence(self, looks: int) -> float:
+        return 1.0 - (1.0 - self.confidence) / looks
 
 
 def _separate_tests(confidence: float) -> _Tests:
@@ -288,10 +293,10 @@ def _apply_tests(run_difference: RunDifference, current: Side, baseline: Side, t
         )
         for metric in run_difference.metrics
     )
-    confidence = tests.confidence
+    confidence = tests.corrected_confidence(_planned_looks(pair))
     return dataclasses.replace(
         run_difference,
-        overall=run_difference.overall and run_difference.overall.with_confidence(confidence),
+        overall=run_difference.overall and run_difference.overall.with_confidence(tests.confidence),
         p_family=tests.judge_only.overall_p,
         corrected=_corrected(pair, confidence=confidence),
         corrected_this_run=_corrected(pair, Target.THIS_RUN, confidence),
@@ -388,6 +393,12 @@ def _overall_parts(current: Side, baseline: Side) -> _Pair:
         if _why_not_comparable(pair) and _has_carried_ratings(current, baseline)
         else pair
     )
+
+
+def _planned_looks(pair: _Pair) -> int:
+    """Return the planned number of looks at the ratings behind a corrected difference."""
+    components = [component for parts in pair if not isinstance(parts, Figure) for component in parts]
+    return max((component.looks for component in components), default=1)
 
 
 def _has_carried_ratings(*sides: Side) -> bool:

@@ -12,7 +12,7 @@ from review.calibration.approvals import ApprovalState
 from review.comparisons.difference import CONFIDENCE, RunDifference, difference
 from review.comparisons.values import SERVED_MODEL, Side, by_question, load_sides, question_groups
 from review.comparisons.verdict import half_width, labels_missing, settle_corrected
-from review.reports.figure import Figure, withheld
+from review.reports.figure import UNPLANNED_ROUND, Figure, withheld
 from review.reports.gate import Gate, GateCheck, GateRequest, GateRule, GateScore
 from review.reports.report import Report
 from review.reports.retrieval import UNRATED, CorrectedRetrieval, RepairedRetrieval, reads_labels, repaired_retrieval
@@ -24,6 +24,7 @@ from review.statistics.paired_tests.gate import (
     SampleRequirement,
     answers_to_decide,
     fail_under,
+    gate_confidence,
     is_within_margin,
     labels_to_decide,
     max_drop,
@@ -89,10 +90,11 @@ def run_gates(compared_sides: Sequence[Side], request: GateRequest) -> dict[int,
 def gate_between(current: Side, run_difference: RunDifference | None, request: GateRequest) -> Gate:
     """Compute the gate of a loaded run; ``run_difference`` is its difference from the baseline, if any."""
     gate_on = _choose_score(request, current, run_difference)
+    looks = request.looks * (_planned_looks(current, run_difference) if gate_on is GateScore.CORRECTED else 1)
     checks = []
     if request.fail_under is not None:
         check = (_check_metric_minimum if gate_on.is_metric else _check_minimum)(
-            current, gate_on, request.fail_under, request.confidence
+            current, gate_on, request.fail_under, gate_confidence(looks)
         )
         checks.append(_undecided_if_unlabelled(check, gate_on, current, current.report.retrieval))
     if run_difference is not None and request.max_drop is not None:
@@ -109,9 +111,22 @@ def gate_between(current: Side, run_difference: RunDifference | None, request: G
         baseline_id=None if run_difference is None else run_difference.baseline_id,
         checks=tuple(checks),
         incomplete="" if complete else current.basis.run.reason or "not_finished",
-        looks=request.looks,
+        looks=looks,
         unapproved=unapproved_metrics(current.report) if request.require_approval else (),
     )
+
+
+def _planned_looks(current: Side, run_difference: RunDifference | None) -> int:
+    """Return the planned number of looks at the ratings behind a check of corrected scores."""
+    compared = [current.report.overall.corrected, *([run_difference.corrected] if run_difference else [])]
+    return max(figure.looks for figure in compared)
+
+
+def _unusable_reason(figure: Figure) -> str:
+    """Return why a corrected figure with an interval allows no verdict; empty if it does."""
+    if figure.partly_corrected:
+        return PARTLY_CORRECTED
+    return "" if figure.is_planned else UNPLANNED_ROUND
 
 
 def _with_margin(check: GateCheck, margin: float | None) -> GateCheck:
@@ -151,9 +166,9 @@ def _check_minimum(side: Side, gate_on: GateScore, limit: float, confidence: flo
         return GateCheck(
             GateRule.FAIL_UNDER, limit, figure.value, None, None, GateVerdict.UNDECIDED, figure.no_interval
         )
-    if figure.partly_corrected:
+    if reason := _unusable_reason(figure):
         return GateCheck(
-            GateRule.FAIL_UNDER, limit, figure.value, figure.low, figure.high, GateVerdict.UNDECIDED, PARTLY_CORRECTED
+            GateRule.FAIL_UNDER, limit, figure.value, figure.low, figure.high, GateVerdict.UNDECIDED, reason
         )
     verdict = fail_under(figure.low, figure.high, limit)
     settling = None
@@ -266,8 +281,8 @@ def _check_drop(run_difference: RunDifference, gate_on: GateScore, drop: float, 
             labels_missing(run_difference.corrected) if gate_on is GateScore.CORRECTED and value is None else None
         )
         return GateCheck(rule, drop, value, None, None, GateVerdict.UNDECIDED, withheld_reason, settling)
-    if gate_on is GateScore.CORRECTED and run_difference.corrected.partly_corrected:
-        return GateCheck(rule, drop, value, low, high, GateVerdict.UNDECIDED, PARTLY_CORRECTED)
+    if gate_on is GateScore.CORRECTED and (reason := _unusable_reason(run_difference.corrected)):
+        return GateCheck(rule, drop, value, low, high, GateVerdict.UNDECIDED, reason)
     if gate_on is GateScore.JUDGE_ONLY and SERVED_MODEL in run_difference.differs and not across_models:
         return GateCheck(rule, drop, value, low, high, GateVerdict.UNDECIDED, SERVED_MODEL)
     verdict = max_drop(low, high, drop)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from evaluation.messages import numbers
 from evaluation.messages.explanations import explain_reason
 from review.comparisons.difference import RunDifference
-from review.reports.figure import Figure, Withheld
+from review.reports.figure import UNPLANNED_ROUND, Figure, Withheld
 from review.reports.gate import GateScore, margin_text
 from review.reports.retrieval import reads_labels
 from review.statistics.correction.frame import MIN_LABELS
@@ -78,6 +78,8 @@ def corrected_verdict(run_difference: RunDifference) -> RunVerdict:
     if figure.value is None or figure.low is None or figure.high is None:
         reason = figure.withheld or figure.no_interval
         return RunVerdict(DifferenceVerdict.CANNOT_TELL, reason, labels_missing(figure))
+    if not figure.is_planned:
+        return RunVerdict(DifferenceVerdict.CANNOT_TELL, UNPLANNED_ROUND)
     run_verdict = _interval_verdict(figure.low, figure.high, run_difference.margin)
     if run_verdict.verdict is not DifferenceVerdict.CANNOT_TELL:
         return run_verdict
@@ -287,6 +289,7 @@ def corrected_sentence(run_difference: RunDifference, names: dict[str, str]) -> 
             [
                 gettext("By corrected scores: can't tell."),
                 _interval_sentence(figure.low, figure.high),
+                *([explain_reason(run_verdict.reason)] if run_verdict.reason else []),
                 *_evidence_sentences(run_verdict),
             ]
         )

@@ -72,7 +72,7 @@ class QueueSpec(Spec):
         limits=(1, MAX_LOOKS),
         column=_("planned rounds"),
         form=Input(
-            "main",
+            "draw",
             _("Planned rounds"),
             _("You read the score after each round. Verdicts share their error of 5% over the rounds."),
         ),
@@ -85,7 +85,7 @@ class QueueSpec(Spec):
         limits=(1, 1_000_000),
         column=_("answers in each later round"),
         form=Input(
-            "more", _("Answers in each later round"), _("Default: as many as in this one."), limits=(1, 100_000)
+            "draw", _("Answers in each later round"), _("Default: as many as in this one."), limits=(1, 100_000)
         ),
         flag=Flag("number of answers in each later round; default: as many as in the first"),
         body="Number of answers in each later round; default: `size`.",

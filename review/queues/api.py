@@ -48,6 +48,7 @@ from review.queues.distribution import NamedReviewers, pick_answers
 from review.queues.draws import make_draw
 from review.queues.progress import own_progress, queue_progress, reviewer_paces
 from review.queues.reassignment import MoveCounts, extend_all, reassign, release_all, set_deadline, set_item_reviewers
+from review.queues.rounds import make_next_round
 from review.queues.serializers import (
     DrawBody,
     DrawShown,
@@ -266,6 +267,11 @@ class QueueViewSet(ViewSet):
     def deadline(self, queue: ReviewQueue, body: dict[str, Any]) -> None:
         """Set the deadline."""
         set_deadline(queue, body["deadline"], by=request_user(self.request))
+
+    @detail_action(queue_for_lead, LedQueueShown, status=201)
+    def next_round(self, queue: ReviewQueue) -> ReviewQueue:
+        """Create the queue of the next planned round, with the settings and people of the latest one."""
+        return make_next_round(queue, by=request_user(self.request))
 
     @detail_action(queue_for_lead)
     def close(self, queue: ReviewQueue) -> None:

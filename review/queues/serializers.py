@@ -162,7 +162,9 @@ class LedQueueShown(QueueShown):
     draws = SerializerMethodField()
 
     class Meta(QueueShown.Meta):
-        fields = tuple(dict.fromkeys([*QueueShown.Meta.fields, *COLUMNS, "reviewers", "draws"]))
+        fields = tuple(
+            dict.fromkeys([*QueueShown.Meta.fields, *COLUMNS, "first_round", "round_number", "reviewers", "draws"])
+        )
 
     def get_reviewers(self, queue: ReviewQueue) -> list[str]:
         return [row.reviewer.get_username() for row in queue.members.all()]

@@ -21,6 +21,7 @@ urlpatterns: list[URLPattern] = [
     path("queues/<int:pk>/items/", views.queue_items, name="queue-items"),
     path("queues/<int:pk>/export/", views.queue_export, name="queue-export"),
     path("queues/<int:pk>/questions/", views.queue_questions, name="queue-questions"),
+    path("queues/<int:pk>/next-round/", views.queue_next_round, name="queue-next-round"),
     path("queues/<int:pk>/close/", views.set_queue_state, {"action": close_queue}, name="queue-close"),
     path("queues/<int:pk>/reopen/", views.set_queue_state, {"action": reopen_queue}, name="queue-reopen"),
 ]

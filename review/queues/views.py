@@ -26,7 +26,7 @@ from review.decisions.cases import open_cases
 from review.decisions.pages import case_rows
 from review.evidence.answers import record_queue_exposure
 from review.models import Draw, QueueMember, ReviewQueue
-from review.models.queue_spec import QueueSpec
+from review.models.queue_spec import Mode, QueueSpec
 from review.models.queues import FIRST_OCCASION
 from review.queues.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, visible_queues
 from review.queues.creation import check_settings, make_queue
@@ -65,10 +65,12 @@ from review.queues.reassignment import (
     set_deadline,
     set_item_reviewers,
 )
+from review.queues.rounds import make_next_round, round_plan
 from review.ratings.submitting import queue_metrics
 from review.reports.figure import Figure, why_withheld
 from review.reports.item_export import ITEM_EXPORTS, export_items
 from review.reports.provenance_facts import strategy_title
+from review.statistics.paired_tests.gate import gate_confidence
 from review.statistics.sampling.member import DrawParams, Strategy
 
 MAX_LISTED = 50
@@ -118,6 +120,19 @@ def set_queue_state(request: HttpRequest, pk: int, action: Callable[..., None]) 
     review_queue = queue_for_lead(request.user, pk)
     action(review_queue, by=signed_in_user(request))
     return redirect("queue", review_queue.pk)
+
+
+@signed_in_post
+def queue_next_round(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make the queue of the next planned round."""
+    review_queue = queue_for_lead(request.user, pk)
+    try:
+        next_queue = make_next_round(review_queue, by=signed_in_user(request))
+    except DomainError as refusal:
+        messages.error(request, explain_refusal(refusal))
+        return redirect("queue", review_queue.pk)
+    messages.success(request, gettext("Queue opened. Reviewers see it on their home page."))
+    return redirect("queue", next_queue.pk)
 
 
 @signed_in_get
@@ -224,13 +239,14 @@ def queue_export(request: HttpRequest, pk: int) -> StreamingHttpResponse:
 
 def _lead_context(queue: ReviewQueue, user: User) -> dict[str, Any]:
     """Template context for leads. ``disputes`` wait for a decision and do not show who rated what. ``runs`` are key and
-    name of the sampled runs; ``draws`` describe the draws."""
+    name of the sampled runs; ``draws`` describe the draws. ``plan`` is that of the review's rounds."""
     draws = list(queue.draws.select_related(f"run__{Run.NAME_RELATION}").order_by("pk"))
     runs = dict.fromkeys((draw.run_id, str(draw.run)) for draw in draws)
     return {
         "progress": queue_progress(queue),
         "disputes": case_rows(open_cases(cases_for_lead(user).filter(queue=queue)), user),
         "runs": list(runs),
+        "plan": round_plan(queue),
         "draws": list(dict.fromkeys(_draw_sentence(draw, with_run=len(runs) > 1) for draw in draws)),
     }
 
@@ -354,7 +370,8 @@ class PreviewCard(NamedTuple):
 
     ``promises`` are empty for answers without probabilities. ``sufficient_size`` is the number of answers that a
     corrected score needs, if it is larger. ``waiting`` answers of other open queues are counted on. ``expected`` is for
-    a single run. ``criteria_sentence`` says which criteria an answer gets. ``all_rated``: a second opinion is left."""
+    a single run. ``criteria_sentence`` says which criteria an answer gets, ``rounds_sentence`` which verdicts the
+    planned rounds allow. ``all_rated``: a second opinion is left."""
 
     problem: str = ""
     estimate: QueuePreview | None = None
@@ -365,6 +382,7 @@ class PreviewCard(NamedTuple):
     expected: ExpectedCard | None = None
     goals: Sequence[GoalRow] = ()
     criteria_sentence: str = ""
+    rounds_sentence: str = ""
     all_rated: bool = False
 
 
@@ -411,6 +429,7 @@ def _preview_card(form: QueueForm) -> PreviewCard:
         expected=expected if len(runs) == 1 else None,
         goals=goal_rows([goal for goal in goals if goal.items >= (size or 0)]),
         criteria_sentence=_criteria_sentence(metrics, estimate),
+        rounds_sentence=_rounds_sentence(spec, estimate),
     )
 
 
@@ -433,6 +452,30 @@ def _criteria_sentence(metrics: Sequence[MetricDefinition], estimate: QueuePrevi
         sentence = gettext("Each answer gets %(each)d of %(count)d criteria in turn: %(titles)s.")
         return sentence % {"each": estimate.criteria_per_answer, "count": len(metrics), "titles": titles}
     return gettext("Criteria for each answer: %(titles)s.") % {"titles": titles}
+
+
+def _rounds_sentence(spec: QueueSpec, estimate: QueuePreview) -> str:
+    """Say which verdicts the planned rounds allow; empty for samples that correct nothing."""
+    if not spec.strategy.has_probabilities or spec.mode == Mode.ASSISTED:
+        return ""
+    draws = [draw for run_sample in estimate.plan.samples.values() for draw in run_sample.draws]
+    if any(draw.after_looking for draw in draws):
+        if spec.strategy is Strategy.ALL:
+            return ""
+        return gettext(
+            "Earlier answers of these runs are rated, and this review wasn't planned with them. The corrected score "
+            "will combine both, but gates and comparisons will give no verdict. If a round is planned, make it on the "
+            "page of its queue instead."
+        )
+    looks = spec.planned_looks
+    if looks == 1:
+        return gettext("No further rounds planned: gates and comparisons use a 95% interval.")
+    facts = {"looks": looks, "size": spec.later_size or spec.size, "level": f"{100 * gate_confidence(looks):.4g}%"}
+    sentence = gettext(
+        "%(looks)d rounds planned, with %(size)d answers in each later one. Gates and comparisons use %(level)s "
+        "intervals after each round."
+    )
+    return sentence % facts
 
 
 def _draw_params(form: QueueForm, spec: QueueSpec, designs: Mapping[int, SampleDesign]) -> dict[int, DrawParams]:

@@ -19,12 +19,15 @@ from django.utils.translation import ngettext
 from evaluation.messages.explanations import category_name, explain_reason
 from review.statistics.agreement.statistic import Undefined
 from review.statistics.correction.outcome import CorrectionOutcome, Estimate, Target
+from review.statistics.paired_tests.gate import gate_confidence
 from review.statistics.sampling.draw import ALL, CERTAIN, FAILS, REST
 from review.statistics.sampling.member import FAILED
 from review.statistics.sampling.rotation import STRATUM_JOINER
 
 # Rounding that keeps values readable: 0.762 instead of 0.7619999999999999.
 DIGITS = 12
+# Reason against a verdict on a corrected figure with an unplanned round.
+UNPLANNED_ROUND = "unplanned_round"
 
 
 _PLAIN = {str, int, bool}
@@ -81,7 +84,8 @@ class Figure:
     the run, of which a sample was rated). ``no_interval`` is the reason for a missing interval. ``worst`` and ``best``
     bound the figure if failed results were at the ends of their scales; ``None`` if nothing failed.
     ``extra`` has keys of corrected figures: ``labels, effective_labels, lambda, method, warnings, response_bounds,
-    as_it_came, partly_corrected, missing``, and ``assumption`` (by, at, bias) if a lead accepted one about unrated
+    as_it_came, partly_corrected, missing``, ``rounds, looks, planned`` if they differ from
+    one planned round, and ``assumption`` (by, at, bias) if a lead accepted one about unrated
     parts. ``any_time`` (low, high, labels) holds at every look while ratings come in. ``carried`` counts labels from
     equal answers of earlier answer sets."""
 
@@ -104,6 +108,16 @@ class Figure:
     def partly_corrected(self) -> Mapping[str, float]:
         """Unrated judged parts with their weight in the score. Empty if the score is fully corrected."""
         return self.extra.get("partly_corrected") or _NOTHING
+
+    @property
+    def looks(self) -> int:
+        """Planned number of looks that share the error of verdicts on a corrected figure."""
+        return int(self.extra.get("looks", 1))
+
+    @property
+    def is_planned(self) -> bool:
+        """False for a corrected figure with a round of ratings that was not planned, which allows no verdict."""
+        return bool(self.extra.get("planned", True))
 
     def text(self, digits: int, to: str) -> str:
         """Format the value, with its interval in brackets if there is one. ``to`` separates the ends."""
@@ -141,7 +155,7 @@ def why_withheld(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> str:
 
 def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
     """Warnings, nonresponse and its possible effect, and unrated parts."""
-    sentences = [explain_reason(str(code)) for code in figure.extra.get("warnings") or ()]
+    sentences = [*_round_notes(figure), *(explain_reason(str(code)) for code in figure.extra.get("warnings") or ())]
     bounds = figure.extra.get("response_bounds")
     if bounds:
         share = {"share": f"{100 * float(figure.extra.get('non_response') or 0.0):.0f}%"}
@@ -179,6 +193,29 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
     if metric_names := figure.extra.get("as_it_came"):
         names = ", ".join(titles.get(name, name) for name in metric_names)
         sentences.append(_("Exact by definition, so not corrected: %(names)s.") % {"names": names})
+    return sentences
+
+
+def _round_notes(figure: Figure) -> list[str]:
+    """Round of the review, weights of a composite, rounds left out, and the confidence that verdicts use."""
+    rounds, sentences = figure.extra.get("rounds") or (), []
+    if rounds:
+        facts = {"count": len(rounds), "weights": ", ".join(f"{100 * entry['weight']:.0f}%" for entry in rounds)}
+        sentences.append(_("Weighted mean of the estimates of %(count)d rounds of review (%(weights)s).") % facts)
+    for number, entry in enumerate(rounds, 1):
+        if entry.get("left_out"):
+            facts = {"round": number, "why": explain_reason(entry["left_out"])}
+            sentences.append(_("Round %(round)d is left out: %(why)s") % facts)
+    if not figure.is_planned:
+        return [*sentences, explain_reason(UNPLANNED_ROUND)]
+    if figure.looks > 1:
+        confidence = f"{100 * gate_confidence(figure.looks):.4g}%"
+        facts = {"round": max(1, len(rounds)), "looks": figure.looks, "confidence": confidence}
+        text = _(
+            "Round %(round)d of %(looks)d planned. Gates and comparisons use a %(confidence)s interval, because "
+            "their error of 5%% is shared over the rounds."
+        )
+        sentences.append(text % facts)
     return sentences
 
 

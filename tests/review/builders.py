@@ -155,9 +155,9 @@ def second_judge(run: Run, values: Mapping[str, Sequence[float | str | None]], n
 
 
 def queue_for(run: Run, metrics: Sequence[MetricDefinition], reviewers: Sequence[User], **fields: Any) -> ReviewQueue:
-    """A queue with members and metrics, without items."""
-    needed = max(3, len(reviewers))
-    queue = ReviewQueue.objects.create(project=run.project, name=unique("queue"), reviews_needed=needed, **fields)
+    """A queue with members and metrics, without items. One round is planned, so verdicts use 95% intervals."""
+    settings = {"reviews_needed": max(3, len(reviewers)), "looks": 1} | fields
+    queue = ReviewQueue.objects.create(project=run.project, name=unique("queue"), **settings)
     for reviewer in reviewers:
         RoleGrant.objects.get_or_create(user=reviewer, project=run.project, role="reviewer")
     QueueMetric.objects.bulk_create(QueueMetric(queue=queue, metric=row) for row in metrics)

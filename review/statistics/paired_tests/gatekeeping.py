@@ -39,11 +39,13 @@ class Branch:
     """Difference of an overall score, and differences of its metrics by name.
 
     ``overall`` is ``None`` if it cannot be tested; then no metric is tested. ``gated`` is false for runs without an
-    overall score by design: their metrics are tested instead."""
+    overall score by design: their metrics are tested instead. The level of the branch is shared over the
+    ``looks`` (at least 1) that were planned at its ratings (C. E. Bonferroni, 1936)."""
 
     overall: Deviation | None
     metrics: Mapping[str, Deviation]
     gated: bool = True
+    looks: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def gatekeep(
 
 
 def _branch_tests(branch: Branch, multiplicity: Multiplicity, resamples: int | None, seed: int) -> BranchTests:
-    level, size = multiplicity.level, max(1, multiplicity.size)
+    level, size = multiplicity.level / branch.looks, max(1, multiplicity.size) * branch.looks
     options = {} if resamples is None else {"resamples": resamples}
     family = difference_family(list(branch.metrics.values()), error=level, seed=seed, **options)
     overall_p = None if branch.overall is None else min(1.0, branch.overall.p_value * size)

@@ -311,7 +311,8 @@ def test_margin_counts_on_answers_that_wait_in_another_queue(run: Run) -> None:
     form_data = {
         "run": run.pk, "coverage": "corrected_overall", "strategy": "stratified", "size": 20,
         "reviewers": [reviewer.pk], "reviews_needed": 1, "mode": "blind", "reveal": "never", "reveal_threshold": 2,
-        "adjudicate_from": 2, "overlap_percent": 100, "looks": 2, "repeat_percent": 0, "distribution": "pool", "reveal_percent": 10,
+        "adjudicate_from": 2, "overlap_percent": 100, "looks": 2, "repeat_percent": 0, "distribution": "pool",
+        "reveal_percent": 10,
     }  # fmt: skip
     text = client.get(reverse("queue-preview"), form_data).content.decode()
     assert "Assumes that the 10 answers waiting in open queues are rated too." in text

@@ -93,6 +93,7 @@ def requests_before_rating(me: Caller, queue: ReviewQueue, item: int) -> Iterato
     yield "api-queue-next", me.post(f"{queue_path}next/")
     yield "api-queue-progress", me.get(f"{queue_path}progress/")
     yield "api-queue-close", me.post(f"{queue_path}close/")
+    yield "api-queue-next-round", me.post(f"{queue_path}next-round/")
     yield "api-queue-reopen", me.post(f"{queue_path}reopen/")
     yield "api-queue-reassign", me.post(f"{queue_path}reassign/", {"giver": me.user.username, "taker": "x"})
     yield "api-queue-release", me.post(f"{queue_path}release/", {"reviewer": me.user.username})
