@@ -33,10 +33,10 @@ from review.statistics.acceptance import mean_difference, significance_level, sq
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.agreement.pair import best_constant_guess, compare
 from review.statistics.agreement.variance import Observation, VarianceSource, variance_split
-from review.statistics.correction.corrected import corrected_component, corrected_overall
-from review.statistics.correction.frame import Component, ReviewState
+from review.statistics.correction.corrected import ComponentFit, corrected_component, corrected_overall, fit_component
+from review.statistics.correction.frame import Component, EarlierRound, ReviewState
 from review.statistics.correction.outcome import Estimate
-from review.statistics.paired_tests.gate import fail_under, labels_to_decide, questions_to_decide
+from review.statistics.paired_tests.gate import fail_under, gate_confidence, labels_to_decide, questions_to_decide
 from review.statistics.paired_tests.paired import paired_difference
 from review.statistics.precision import (
     PlannedStratum,
@@ -105,6 +105,7 @@ def correction(text: str) -> Computed:
     }
     return {
         "regression": sample(text, "regression"),
+        "rounds": rounds(text),
         **{f"{example}_{name}": value for example, figures in inline.items() for name, value in figures.items()},
         "exact_30": clopper_pearson(1.0, 30)[0],
         "bound_60": 1 - 0.05 ** (1 / 60),
@@ -143,6 +144,46 @@ def sample(text: str, example: str) -> dict[str, Value]:
         "corrected": result.value,
         "judge_only": sum(answer.judge or 0 for answer in answers) / len(answers),
     }
+
+
+def rounds(text: str) -> dict[str, Value]:
+    """Two planned rounds among 200 answers with one judge value."""
+    frames, ratings = [], [[0.0] * int(no) + [1.0] * int(yes) for _, no, yes in table(text, "data: rounds")]
+    first, second = ratings
+    for known, new in (([], first), (first, second)):
+        probability = len(new) / (200 - len(known))
+        answers = [FrameAnswer(key, 1.0, value, ReviewState.RATED, 1.0, "certain") for key, value in enumerate(known)]
+        answers += [
+            FrameAnswer(len(known) + key, 1.0, value, ReviewState.RATED, probability) for key, value in enumerate(new)
+        ]
+        answers += [FrameAnswer(key, 1.0, probability=probability) for key in range(len(answers), 200)]
+        frames.append(frame_of(answers))
+    earlier = Component("rounds", frames[0], 0.0, 1.0, yes_no=True)
+    composite = replace(earlier, frame=frames[1], earlier=(EarlierRound(frames[0]),))
+    one_answers = [FrameAnswer(key, 1.0, value, ReviewState.RATED, 0.4) for key, value in enumerate(first + second)]
+    one_answers += [FrameAnswer(key, 1.0, probability=0.4) for key in range(80, 200)]
+    one_draw = replace(earlier, frame=frame_of(one_answers))
+    result, at_gate = (estimate(corrected_component(composite, confidence=c)) for c in (0.95, gate_confidence(2)))
+    deviations = [fitted_deviation(component) for component in (composite, one_draw)]
+    return {
+        "first": estimate(corrected_component(earlier)).value,
+        "second": estimate(corrected_component(replace(composite, earlier=()))).value,
+        "first_weight": result.rounds[0].weight,
+        "corrected": result.value,
+        "deviation": deviations[0],
+        "one_draw": deviations[1],
+        "low": result.low,
+        "high": result.high,
+        "gate_low": at_gate.low,
+        "gate_high": at_gate.high,
+    }
+
+
+def fitted_deviation(component: Component) -> float:
+    """Standard deviation for this run, without the allowance for unseen answers."""
+    fit = fit_component(component)
+    assert isinstance(fit, ComponentFit)
+    return fit.influence.design_variance**0.5
 
 
 def skewed() -> dict[str, Value]:
