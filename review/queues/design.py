@@ -3,6 +3,7 @@ give."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from review.reports.figure import Figure
 from review.reports.inputs import ReportInputs, load_inputs
 from review.statistics.correction.corrected import ComponentFit, fit_component
 from review.statistics.correction.frame import AnswerKey, Component
+from review.statistics.correction.outcome import Target
+from review.statistics.correction.rounds import UNPLANNED_WEIGHT
 from review.statistics.precision import PlannedStratum, expected_half_width, pilot_deviations, standard_deviation
 from review.statistics.sampling.draw import CERTAIN
 from review.statistics.sampling.member import DrawnAnswer, DrawParams, Member, stratify
@@ -86,6 +89,19 @@ def unrated_range(basis: ReportInputs, figure: Figure) -> float:
     return errors.floor / DEVIATION_FLOOR * float(bias) if errors else 0.0
 
 
+def corrected_half_width(basis: ReportInputs) -> float | None:
+    """Half-width of the corrected overall score for this run without its unrated parts; ``None`` if it is withheld."""
+    figure = basis.correction.overall(basis.profile, basis.machine, Target.THIS_RUN)
+    if figure.low is None or figure.high is None:
+        return None
+    return max(0.0, (figure.high - figure.low) / 2.0 - unrated_range(basis, figure))
+
+
+def combined_half_width(last: float, earlier: float | None) -> float:
+    """Half-width of the composite of an unplanned round, of half-width ``last``, with the rounds before it."""
+    return last if earlier is None or last <= 0 else UNPLANNED_WEIGHT * math.hypot(last, earlier)
+
+
 def _default_names(basis: ReportInputs, components: Sequence[Component]) -> set[str]:
     """Names of the rated components, or, before any rating, of those a judge scored."""
     rated_names = {component.name for component in components if component.labels}
@@ -151,6 +167,11 @@ class SampleDesign:
     errors: JudgeErrors | None
     members: tuple[Member, ...]
     basis: ReportInputs
+
+    @property
+    def earlier_half_width(self) -> float | None:
+        """Half-width of the corrected score that a further round combines with; ``None`` if there is none."""
+        return corrected_half_width(self.basis) if self.params.certain else None
 
     @property
     def uses_neyman(self) -> bool:

@@ -18,7 +18,13 @@ from review.evidence.experts import ExpertRating
 from review.evidence.sampling import QueueDraw
 from review.models.queue_spec import Mode, QueueSpec
 from review.models.queues import FIRST_OCCASION
-from review.queues.design import ExpectedInterval, SampleDesign, expected_interval, unrated_range
+from review.queues.design import (
+    ExpectedInterval,
+    SampleDesign,
+    combined_half_width,
+    expected_interval,
+    unrated_range,
+)
 from review.queues.draws import RunSample
 from review.queues.sampling import ParamsByRun, QueuePlan, plan_queue, split_size
 from review.reports.estimates import corrected_score
@@ -163,7 +169,10 @@ def expected_after_review(
     if run_sample is None or figure.withheld:
         return None
     expected = expected_interval(design, run_sample.sample, share)
-    return expected and replace(expected, half_width=expected.half_width + unrated_range(design.basis, figure))
+    if expected is None:
+        return None
+    half_width = combined_half_width(expected.half_width, design.earlier_half_width)
+    return replace(expected, half_width=half_width + unrated_range(design.basis, figure))
 
 
 def sufficient_size(

@@ -17,12 +17,14 @@ from review.queues.design import (
     ExpectedInterval,
     JudgeErrors,
     SampleDesign,
+    combined_half_width,
     judge_errors,
     remaining_strata,
     unrated_range,
 )
 from review.queues.outcome import score_after_waiting, score_if_all_rated
 from review.queues.pace import answer_pace
+from review.queues.rounds import open_round
 from review.reports.figure import stratum_in_words
 from review.reports.inputs import ReportInputs
 from review.statistics.correction.corrected import MIN_FRAME_SIZE
@@ -48,7 +50,8 @@ class ReviewPlan:
     score: 0 if all are rated, ``None`` if the ratings give no corrected score.
 
     ``current_half_width`` is ``None`` without a corrected score. ``guessed``: the judge's error is a guess.
-    ``pace_measured``: the pace is the project's own. ``waiting``: the answers are drawn already."""
+    ``pace_measured``: the pace is the project's own. ``waiting``: the answers are drawn already. ``queue_id``: the
+    answers are the next planned round of this queue."""
 
     items: int
     minutes: float
@@ -57,6 +60,7 @@ class ReviewPlan:
     guessed: bool
     pace_measured: bool
     waiting: bool = False
+    queue_id: int | None = None
 
     @property
     def covers_all(self) -> bool:
@@ -72,11 +76,12 @@ class ReviewPlan:
             "guessed": self.guessed,
             "pace_measured": self.pace_measured,
             "waiting": self.waiting,
+            "next_round_of": self.queue_id,
         }
 
 
 def next_review(basis: ReportInputs) -> ReviewPlan | None:
-    """Plan the next worthwhile review. Two queries.
+    """Plan the next worthwhile review, the next planned round if there is one. Three queries.
 
     ``None`` if the run has no overall score, or a review would not narrow it: no judged part, everything rated, or an
     interval that is narrow already."""
@@ -89,10 +94,15 @@ def next_review(basis: ReportInputs) -> ReviewPlan | None:
     widening = unrated_range(basis, figure)
     waiting_count = len(errors.waiting_answers - errors.by_answer.keys())
     plan: tuple[int, float | None] | None
+    queue_id = None
     if waiting_count:
         plan = _waiting_plan(basis, errors, waiting_count, widening)
     elif unrated_errors and current_half_width is not None:
         errors, plan = unrated_errors, _unrated_plan(basis, unrated_errors, current_half_width, widening)
+    elif (next_round := open_round(basis.run)) and (
+        plan := _round_plan(basis, errors, next_round.size, current_half_width, widening)
+    ):
+        queue_id = next_round.queue_id
     else:
         plan = _worthwhile_plan(basis, errors, current_half_width)
     if plan is None:
@@ -104,7 +114,7 @@ def next_review(basis: ReportInputs) -> ReviewPlan | None:
     pace = answer_pace(basis.run.project_id, criteria, list(basis.evidence.answers))
     minutes = items * pace.seconds / 60.0
     return ReviewPlan(
-        items, minutes, half_width, current_half_width, errors.guessed, pace.measured, bool(waiting_count)
+        items, minutes, half_width, current_half_width, errors.guessed, pace.measured, bool(waiting_count), queue_id
     )
 
 
@@ -119,6 +129,18 @@ def _waiting_plan(
     label_count = len(errors.by_answer) + waiting_count
     stratum = PlannedStratum("", frame_size, errors.deviation)
     return waiting_count, widening + expected_half_width([stratum], {"": min(label_count, frame_size)})
+
+
+def _round_plan(
+    basis: ReportInputs, errors: JudgeErrors, size: int, current_half_width: float | None, widening: float
+) -> tuple[int, float] | None:
+    """Plan of the next planned round, if it narrows the interval clearly. Its answers count as those of one draw."""
+    frame_size = _frame_size(basis)
+    size = min(size, frame_size - _certain_count(basis))
+    stratum, labels = PlannedStratum("", frame_size, errors.deviation), len(errors.by_answer) + size
+    half_width = widening + expected_half_width([stratum], {"": min(labels, frame_size)})
+    is_worthwhile = current_half_width is None or half_width <= WORTHWHILE_RATIO * current_half_width
+    return (size, half_width) if size > 0 and is_worthwhile else None
 
 
 def _unrated_plan(
@@ -140,8 +162,8 @@ def _worthwhile_plan(
 ) -> tuple[int, float] | None:
     """Plan for the widest target half-width clearly below the current one.
 
-    Answers of earlier queues are certain in the next draw, and the rest is estimated on its own. Imported ratings count
-    together with new ones."""
+    Answers of earlier queues are certain in the next draw, whose estimate of the rest is combined with theirs. Imported
+    ratings count together with new ones."""
     frame_size, rated_count = _frame_size(basis), len(errors.by_answer)
     certain_count = _certain_count(basis)
     earlier_count = 0 if certain_count else rated_count
@@ -152,11 +174,12 @@ def _worthwhile_plan(
         if current_half_width is not None and target > WORTHWHILE_RATIO * current_half_width:
             continue
         plan = labels_for_width(strata, target, certain=certain_count)
+        half_width = combined_half_width(plan.half_width, current_half_width if certain_count else None)
         if plan.labels > earlier_count and (
-            current_half_width is None or plan.half_width <= WORTHWHILE_RATIO * current_half_width
+            current_half_width is None or half_width <= WORTHWHILE_RATIO * current_half_width
         ):
             items = _answers_to_draw(basis, plan.labels - earlier_count, frame_size - certain_count)
-            return items, plan.half_width
+            return items, half_width
     return None
 
 
@@ -242,6 +265,7 @@ def precision_goals(
     strata, certain_count = remaining_strata(design)
     if not strata:
         return ()
+    earlier_half_width = design.earlier_half_width
     requested_plans = _requested_plans(strata, certain_count, width, difference)
     default_plans = [labels_for_width(strata, target, certain=certain_count) for target in TARGET_HALF_WIDTHS]
     by_items = {math.ceil(plan.labels / share): (plan, False) for plan in default_plans}
@@ -250,7 +274,7 @@ def precision_goals(
         PrecisionGoal(
             items,
             staff.minutes_each(items),
-            plan.half_width + widening,
+            combined_half_width(plan.half_width, earlier_half_width) + widening,
             None if widening else plan.difference,
             is_requested,
         )

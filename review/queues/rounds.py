@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db import transaction
+from django.db.models import Exists, F, OuterRef
+from django.db.models.functions import Coalesce
 
 from evaluation.core.errors import DomainError
 from evaluation.models import Run, User
@@ -43,6 +46,26 @@ def round_plan(queue: ReviewQueue) -> RoundPlan:
         waiting = queue.items.filter(state=ReviewItem.State.OPEN).count()
     next_size = (first.later_size or _drawn_size(first)) if is_open_end else None
     return RoundPlan(queue.round_number, queue.looks, gate_confidence(queue.looks), queues, next_size, waiting)
+
+
+class OpenRound(NamedTuple):
+    """The latest queue of a plan with rounds left, and the number of answers in its next round."""
+
+    queue_id: int
+    size: int
+
+
+def open_round(run: Run) -> OpenRound | None:
+    """Find the newest plan on a run that has rounds left. One query, and one for its first queue if there is one."""
+    later = ReviewQueue.objects.filter(
+        first_round=Coalesce(OuterRef("first_round"), OuterRef("pk")), round_number__gt=OuterRef("round_number")
+    )
+    queues = ReviewQueue.objects.filter(draws__run=run, round_number__lt=F("looks")).exclude(Exists(later))
+    queue = queues.select_related("first_round").order_by("-pk").first()
+    if queue is None:
+        return None
+    first = queue.first_round or queue
+    return OpenRound(queue.pk, first.later_size or _drawn_size(first))
 
 
 def make_next_round(queue: ReviewQueue, *, by: User | None) -> ReviewQueue:

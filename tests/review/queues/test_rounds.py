@@ -16,6 +16,7 @@ from review.comparisons.gates import run_gate
 from review.models import ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.queues.creation import close_queue, make_queue
+from review.queues.planning import next_review
 from review.queues.rounds import make_next_round, round_plan
 from review.reports.estimates import correction_sheet
 from review.reports.figure import Figure, notes
@@ -101,6 +102,10 @@ def test_score_combines_planned_rounds(run: Run, reviewer: User) -> None:
     alone = corrected(run)
     assert (alone.looks, alone.is_planned, alone.extra.get("rounds")) == (2, True, None)
     assert any("Round 1 of 2 planned" in note and "97.5%" in note for note in notes(alone))
+    rate_other_parts(run)
+    plan = next_review(load_inputs(run))
+    assert plan is not None
+    assert (plan.items, plan.queue_id) == (30, first.pk)
     rate_all(make_next_round(first, by=None), reviewer)
     both = corrected(run)
     assert both.is_planned
