@@ -74,7 +74,7 @@ class QueueSpec(Spec):
         form=Input(
             "draw",
             _("Planned rounds"),
-            _("You read the score after each round. Verdicts share their error of 5% over the rounds."),
+            _("You read the score after each round. Verdicts share their error over the rounds."),
         ),
         flag=Flag("planned number of rounds, {low} to {high}; verdicts share their error over them"),
         body="Planned number of rounds. Verdicts share their error over them.",

@@ -468,9 +468,9 @@ def _rounds_sentence(spec: QueueSpec, estimate: QueuePreview) -> str:
             "page of its queue instead."
         )
     looks = spec.planned_looks
-    if looks == 1:
-        return gettext("No further rounds planned: gates and comparisons use a 95% interval.")
     facts = {"looks": looks, "size": spec.later_size or spec.size, "level": f"{100 * gate_confidence(looks):.4g}%"}
+    if looks == 1:
+        return gettext("No further rounds planned. Gates and comparisons use %(level)s intervals.") % facts
     sentence = gettext(
         "%(looks)d rounds planned, with %(size)d answers in each later one. Gates and comparisons use %(level)s "
         "intervals after each round."

@@ -97,9 +97,9 @@ def load_demo(project: Project) -> list[Run]:
     if not ReviewQueue.objects.filter(project=project).exists():
         with transaction.atomic():
             # Comes first, so that reviewers are not assigned answers whose judge values they have seen.
-            _example_queue(runs[-1], lead)
+            examples = _example_queue(runs[-1], lead)
             spec = QueueSpec(name="Demo review · 데모 검토", size=QUEUE_SIZE, seed=SEED, guideline=GUIDELINE)
-            make_queue(runs, spec, metrics=METRICS, reviewers=_reviewers(), by=lead)
+            make_queue(runs, spec, metrics=METRICS, reviewers=_reviewers(), by=lead, previous=examples)
     for feature in features():
         if feature.demo:
             feature.demo(runs[0], runs[-1], _reviewers(), lead)
@@ -124,8 +124,8 @@ def _reviewers() -> list[User]:
     return list(User.objects.filter(username__in=["reviewer1", "reviewer2"]).order_by("username"))
 
 
-def _example_queue(run: Run, lead: User) -> None:
-    """Create a closed queue with example ratings, so that agreement and correction have data."""
+def _example_queue(run: Run, lead: User) -> ReviewQueue:
+    """Create a closed queue with example ratings, so that agreement and correction have data. It is a first round."""
     spec = QueueSpec(
         name="Demo examples · 데모 예시", size=EXAMPLE_QUEUE_SIZE, seed=SEED + 1, reviews_needed=2, example=True
     )
@@ -136,6 +136,7 @@ def _example_queue(run: Run, lead: User) -> None:
         for slot, (username, values) in enumerate(sorted(by_reviewer.items()), start=1):
             _rate(item, queue, people[username], slot, values)
     close_queue(queue, by=lead)
+    return queue
 
 
 def _rate(item: ReviewItem, queue: ReviewQueue, user: User, slot: int, values: Mapping[str, RatingInput]) -> None:

@@ -26,7 +26,9 @@ from review.comparisons.verdict import (
     other_sentence,
 )
 from review.reports.gate import GateRequest
+from review.statistics.correction.outcome import Estimate, Target
 from review.statistics.paired_tests.gate import DifferenceVerdict, Resource, difference_verdict
+from review.statistics.paired_tests.paired import corrected_difference
 from tests.factories import make_user
 from tests.review.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate
 from tests.review.clients import Caller
@@ -233,3 +235,43 @@ def test_rest_comparison_includes_a_gate(run_pair: tuple[Run, Run]) -> None:
     assert caller.get(f"runs/compare/?runs={run_ids}").json()["gates"] == {}
     assert caller.get(f"runs/compare/?runs={run_pair[0].pk}&max_drop=0.1").status_code in {400, 409}
     assert caller.get(f"runs/compare/?runs={run_ids}&max_drop=-1").status_code == 400
+
+
+def rate_two_rounds(run: Run, values: list[int], *, planned: bool) -> None:
+    """Rate the first half of the answers in one round, and every other of the rest in a second."""
+    row, answers, person = metric("correctness"), answer_rows(run), make_user()
+    half = len(answers) // 2
+    first = queue_for(run, [row], [person], looks=2)
+    draw_into(first, run, [("all", 0.5, index < half) for index in range(len(answers))])
+    plan = {"first_round": first, "round_number": 2} if planned else {}
+    second = queue_for(run, [row], [person], looks=2, **plan)
+    certain = [("certain", 1.0, True)] * half
+    draw_into(
+        second, run, certain + [("all", 0.5, index % 2 == 0) for index in range(half)], planned_after_looking=True
+    )
+    for queue, positions in ((first, range(half)), (second, range(half, len(answers), 2))):
+        for position in positions:
+            rate(assignment_of(queue, answers[position], person, run), row, values[position])
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_comparison_shares_its_error_over_planned_rounds(planned: bool) -> None:
+    question_set = make_questions(60)
+    runs = [create_run(question_set, [4] * 60), create_run(question_set, [4] * 60)]
+    for run, values in zip(runs, ([5, 5, 4, 5] * 15, [4, 3, 2, 3] * 15), strict=True):
+        rate_two_rounds(run, values, planned=planned)
+        rate_other_parts(run)
+    difference = compare(runs).differences[0]
+    verdict = corrected_verdict(difference)
+    components = [side.basis.correction.components(side.basis.profile, side.basis.machine) for side in load_sides(runs)]
+    at_975 = corrected_difference(components[1], components[0], Target.QUESTIONS_LIKE_THESE, 0.975)
+    assert isinstance(at_975, Estimate)
+    assert (difference.corrected.low, difference.corrected.high) == pytest.approx((at_975.low, at_975.high))
+    assert [entry["weight"] for entry in difference.corrected.extra["rounds"]] == pytest.approx(
+        # 60, then 30, then 15 answers are left: (1/30 - 1/60) : (1/15 - 1/30) is 1 : 2.
+        [1 / 3, 2 / 3] if planned else [0.5, 0.5]
+    )
+    if planned:
+        assert verdict.verdict is DifferenceVerdict.WORSE
+    else:
+        assert (verdict.verdict, verdict.reason) == (DifferenceVerdict.CANNOT_TELL, "unplanned_round")

@@ -40,6 +40,16 @@ def test_several_overall_scores_share_the_error() -> None:
     ]
 
 
+def test_planned_looks_share_the_level_of_a_branch() -> None:
+    overall, metrics = make_deviation(1, 0.6), {"far": make_deviation(5, 1.0)}
+    multiplicity, (tests,) = gatekeep([Branch(overall, metrics, looks=2)], **FAST)
+
+    assert multiplicity.confidence == 0.95
+    assert tests.overall_p == pytest.approx(2 * overall.p_value)
+    assert tests.metric_p == {"far": pytest.approx(2 * metrics["far"].p_value)}
+    assert tests.metric_confidence == pytest.approx(0.975)
+
+
 def test_metrics_are_tested_only_where_their_overall_score_differs() -> None:
     metrics = {"far": make_deviation(5, 1.0), "near": make_deviation(6)}
     _, (differs, equal) = gatekeep(
