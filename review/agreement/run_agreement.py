@@ -208,7 +208,7 @@ def agreement_from_evidence(
     for pk in sorted(evidence.blind_by_metric, key=lambda pk: evidence.names[pk]):
         blind = evidence.blind_by_metric[pk]
         ratings = {answer: blind[answer] for answer in evidence.answers if answer in blind}
-        weighting = weight_answers(ratings, samples.inclusions(pk, evidence.ratings_by_metric[pk]))
+        weighting = weight_answers(ratings, samples.rounds(pk, evidence.ratings_by_metric[pk]))
         metric = evidence.metrics[pk]
         rated = RatedMetric(metric, evidence.names[pk], metric.read_scale(), ratings, weighting, evidence.answers)
         parts = _split_ratings(rated, by)

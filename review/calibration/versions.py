@@ -59,7 +59,7 @@ def collect_labels(run: Run, metrics: Collection[str] = ()) -> list[GoldLabel]:
         if metric.read_scale().kind is ScaleKind.CLASS or (metrics and metric.name not in metrics):
             continue
         ratings = {answer: by_key[answer, pk] for answer in evidence.answers if (answer, pk) in by_key}
-        weighting = weight_answers(ratings, samples.inclusions(pk, evidence.ratings))
+        weighting = weight_answers(ratings, samples.rounds(pk, evidence.ratings))
         seen = _answers_with_judge_seen(ratings)
         for index, answer in enumerate(weighting.answers):
             rating_values = tuple((rating.pk, rating.value) for rating in ratings[answer] if rating.value is not None)

@@ -24,7 +24,9 @@ from review.models.queues import FIRST_OCCASION
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.pair import ConstantGuess, best_constant_guess
 from review.statistics.agreement.statistic import Rating, consensus, period_names
+from review.statistics.correction.rounds import RoundSize, round_weights
 from review.statistics.sampling.member import NO_INCLUSION, Inclusion, Inclusions, union_probability, unite_draws
+from review.statistics.sampling.rotation import STRATUM_JOINER
 
 IMPORTED = "import"
 # Minimum per stratum, as for a corrected score.
@@ -336,26 +338,50 @@ class Weighting:
     left_out: int
 
 
-def weight_answers(rated: Collection[int], inclusions: Mapping[int, Inclusion]) -> Weighting:
-    """Weights 1 / (probability x response rate of the stratum).
+def weight_answers(rated: Collection[int], samples: SampleRounds) -> Weighting:
+    """Weights 1 / (probability x response rate of the stratum), averaged over the rounds as in a corrected score.
 
     The response rate is rated / sampled. It covers non-response and items that are not reached yet, whose order is
     random."""
+    inclusions = samples.rounds[-1].inclusions
     usable = [answer for answer in rated if _usable(inclusions.get(answer, NO_INCLUSION))]
     if not usable:
         answers = tuple(rated)
         return Weighting(answers, None, ("",) * len(answers), "unknown", 0)
-    sampled_counts = Counter(inclusion.stratum for inclusion in inclusions.values() if _usable(inclusion))
-    rated_counts = Counter(inclusions[answer].stratum for answer in usable)
-    strata = tuple(inclusions[answer].stratum for answer in usable)
+    weights_by_round = [_round_weights(usable, sample_round.inclusions) for sample_round in samples.rounds]
+    sizes, seen_before = [], set[int]()
+    for sample_round, weights_of_answers in zip(samples.rounds, weights_by_round, strict=True):
+        sizes.append(RoundSize(len(weights_of_answers.keys() - seen_before), sample_round.planned))
+        seen_before |= weights_of_answers.keys()
+    shares = round_weights(len(inclusions), sizes, [bool(weights) for weights in weights_by_round])
+    strata = tuple(
+        STRATUM_JOINER.join(
+            sample_round.inclusions.get(answer, NO_INCLUSION).stratum for sample_round in samples.rounds
+        )
+        for answer in usable
+    )
     weights = tuple(
-        sampled_counts[stratum] / ((inclusions[answer].probability or 1.0) * rated_counts[stratum])
-        for answer, stratum in zip(usable, strata, strict=True)
+        math.fsum(
+            share * weights_of_answers.get(answer, 0.0)
+            for share, weights_of_answers in zip(shares, weights_by_round, strict=True)
+        )
+        for answer in usable
     )
     equal = max(weights) - min(weights) <= EQUAL_TOLERANCE * max(weights)
     return Weighting(
         tuple(usable), None if equal else weights, strata, "equal" if equal else "weighted", len(rated) - len(usable)
     )
+
+
+def _round_weights(usable: Sequence[int], inclusions: Mapping[int, Inclusion]) -> dict[int, float]:
+    """Weights of those of the rated answers that a round sampled."""
+    sampled_counts = Counter(inclusion.stratum for inclusion in inclusions.values() if _usable(inclusion))
+    rated = {answer: inclusions[answer] for answer in usable if _usable(inclusions.get(answer, NO_INCLUSION))}
+    rated_counts = Counter(inclusion.stratum for inclusion in rated.values())
+    return {
+        answer: sampled_counts[inclusion.stratum] / ((inclusion.probability or 1.0) * rated_counts[inclusion.stratum])
+        for answer, inclusion in rated.items()
+    }
 
 
 def _usable(inclusion: Inclusion) -> bool:

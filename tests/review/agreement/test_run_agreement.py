@@ -170,7 +170,7 @@ def test_imported_samples_are_weighted_by_their_own_probabilities(run: Run, corr
     assert measure.agreement.statistics["bias"].value == pytest.approx(0.2)
 
 
-def test_draw_planned_after_looking_is_used_without_earlier_draws(run: Run, correctness: MetricDefinition) -> None:
+def test_draw_planned_after_looking_is_a_round_with_half_of_the_weight(run: Run, correctness: MetricDefinition) -> None:
     """First draw: p = 1/2 for all. The second takes the three rated answers as certain and draws 1 of the other 3."""
     anna = make_user()
     queue = queue_for(run, [correctness], [anna])
@@ -180,8 +180,10 @@ def test_draw_planned_after_looking_is_used_without_earlier_draws(run: Run, corr
     draw_into(queue, run, second, planned_after_looking=True)
     rate_in(queue, run, anna, correctness, {3: 4})
     measure = judge_measure(compute_agreement(run), "judge@1")
-    # weights 1, 1, 1 and 3; the judge is right on the first three and 2 too low on the fourth: -2 x 3/6
-    assert measure.agreement.statistics["bias"].value == pytest.approx(-1.0)
+    # Round 1: weights 2, 2, 2. Round 2: 1, 1, 1 and 3. Half of both: 1.5 each. The judge is right on the first three
+    # and 2 too low on the fourth: -2 / 4.
+    assert measure.sampling == "equal"
+    assert measure.agreement.statistics["bias"].value == pytest.approx(-0.5)
 
 
 def test_two_draws_planned_together_are_weighted_by_their_union(run: Run, correctness: MetricDefinition) -> None:
