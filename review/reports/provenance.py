@@ -128,8 +128,8 @@ class PinnedJudge:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Data needed to reproduce a report. ``imported_judges`` maps metrics to imported judges, ``packages`` own metrics to
-    the name, version and source hash of their packages. ``cost_by_rubric`` splits the cost."""
+    """Data needed to reproduce a report. ``imported_judges`` maps metrics to imported judges, ``packages`` own metrics
+    to the name, version and source hash of their packages. ``cost_by_rubric`` splits the cost."""
 
     product_version: str
     run_id: int

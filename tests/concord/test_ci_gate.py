@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from concord.gate import main, parse
 from evaluation.core.roles import Role
-from examples.ci.concord_gate import main, parse
 from tests.evaluation.rest.clients import token_for
 from tests.factories import make_project, make_user
 
@@ -69,6 +69,6 @@ def test_refused_file_is_said_and_ends_with_1(gate: Any, capsys: Any) -> None:
 def test_templates_call_the_script_with_options_it_has(name: str) -> None:
     text = (FOLDER / name).read_text(encoding="utf-8")
     assert yaml.safe_load(text)
-    call = re.search(r"concord_gate\.py\"?\s+((?:\s*--[a-z-]+ \S+)+)", text)
+    call = re.search(r"concord\.gate\s+((?:\s*--[a-z-]+ \S+)+)", text)
     assert call
     parse(["0.02" if word == '"$MAX_DROP"' else word for word in call[1].split()])

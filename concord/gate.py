@@ -1,7 +1,7 @@
 """Gate of a pull request: evaluates a file of answers on a Concord site and compares it with the main branch.
 
-    python concord_gate.py --questions questions.jsonl --set handbook --answers answers.jsonl --system my-rag \
-        --branch main --summary summary.md
+    python -m concord.gate --questions questions.jsonl --set handbook --answers answers.jsonl --system my-rag \
+        --branch my-branch --summary summary.md
 
 The environment holds CONCORD_URL and CONCORD_TOKEN. Runs are named after their branch. On the main branch the run
 becomes the next baseline, and only ``--fail-under`` is checked. Exit code: 0 if the gate passes, 100 if not, 1 with a
@@ -18,12 +18,12 @@ from typing import Any
 
 from concord import Client, ConcordError
 
-GATE_NOT_PASSED = 100
-
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Options of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m concord.gate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--questions", required=True, help="file of questions")
     parser.add_argument("--set", required=True, help="name of the question set")
     parser.add_argument("--answers", required=True, help="file of the answers of this commit")
