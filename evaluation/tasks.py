@@ -10,6 +10,7 @@ from evaluation.models import Heartbeat
 from evaluation.runs.execution import drain
 from evaluation.worker import jobs
 from evaluation.worker.dispatch import requeue_stalled
+from evaluation.worker.host_settings import record_host
 
 
 def drain_run(run_id: int) -> None:
@@ -29,3 +30,4 @@ def sweep_all(_: int = 0) -> None:
 def beat(_: int = 0) -> None:
     """Record that this host's cluster executes tasks."""
     Heartbeat.objects.update_or_create(host=settings.CONCORD_HOST, defaults={"seen_at": Now()})
+    record_host()

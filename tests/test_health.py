@@ -17,7 +17,8 @@ from django.test import Client
 from django.utils import timezone
 
 from evaluation.accounts.login import SessionStore
-from evaluation.models import DatabaseProbe, Endpoint, Heartbeat, ProcessRestart
+from evaluation.models import DatabaseProbe, Endpoint, Heartbeat, HostSettings, ProcessRestart
+from evaluation.tasks import beat
 from evaluation.worker import database, health
 from evaluation.worker.database import AWAY, DAMAGED, FULL, LOCKED, READ_ONLY, REPLACED, probe_write, unavailable_reason
 from evaluation.worker.health import Severity, find_issues
@@ -229,3 +230,20 @@ def test_rest_client_gets_problem_for_unavailable_database(
     assert answer.json()["code"] == "database_away"
     assert answer.json().items() >= {"type": "about:blank", "title": "Service Unavailable", "status": 503}.items()
     assert answer["Retry-After"] == "10"
+
+
+@pytest.mark.django_db
+def test_hosts_with_other_settings_are_reported(settings: Any) -> None:
+    settings.CONCORD_HOST = "one"
+    beat()
+    settings.CONCORD_HOST = "two"
+    beat()
+    assert "hosts_differ" not in {issue.code for issue in find_issues()}
+    settings.SECRET_KEY, settings.CONCORD_HOST = "another", "web"
+    differing = [issue.text for issue in find_issues() if issue.code == "hosts_differ"]
+    assert differing == ["SECRET_KEY differs between hosts (one, two / web); use one value and restart them"]
+    settings.CONCORD_JUDGE_ORIGINS = ["https://other.example"]
+    assert sum(issue.code == "hosts_differ" for issue in find_issues()) == 2
+    # Hosts that have gone do not count.
+    HostSettings.objects.exclude(host="web").update(seen_at=timezone.now() - timedelta(minutes=11))
+    assert "hosts_differ" not in {issue.code for issue in find_issues()}

@@ -749,6 +749,20 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
+                name='HostSettings',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('host', models.CharField(max_length=200, unique=True)),
+                    ('key', models.CharField(max_length=16)),
+                    ('origins', models.CharField(max_length=16)),
+                    ('seen_at', models.DateTimeField()),
+                ],
+                options={
+                    'indexes': [],
+                    'constraints': [],
+                },
+            ),
+            migrations.CreateModel(
                 name='ProcessRestart',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -243,6 +243,15 @@ class Heartbeat(models.Model):
     seen_at = models.DateTimeField()
 
 
+class HostSettings(models.Model):
+    """Digests of the settings that must be equal on all hosts of a database, as a process of the host last had them."""
+
+    host = models.CharField(max_length=200, unique=True)
+    key = models.CharField(max_length=16)
+    origins = models.CharField(max_length=16)
+    seen_at = models.DateTimeField()
+
+
 class ProcessRestart(models.Model):
     """Number of restarts of a process of ``serve`` on a host, and the reason of the last one."""
 

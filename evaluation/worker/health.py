@@ -23,6 +23,7 @@ from evaluation.storage.versions import refuse_newer_database
 from evaluation.worker import jobs, units
 from evaluation.worker.database import TRIAL_SECONDS, is_short_of_space, probe_write, unavailable_reason
 from evaluation.worker.dispatch import heartbeat_is_fresh
+from evaluation.worker.host_settings import differing_settings, record_host
 from evaluation.worker.units import State, claimable, on_resting_endpoint
 
 # The verb of the audit event.
@@ -59,6 +60,7 @@ def find_issues(host: str = "", *, probe_interval: float = 0) -> list[HealthIssu
     try:
         issues += _database_issues(probe_interval)
         if not issues:
+            record_host()
             issues += [issue for check in CHECKS for issue in check()]
             if not heartbeat_is_fresh(host):
                 silence = f"no worker heartbeat in the last {settings.CONCORD_WORKER_TIMEOUT_SECONDS} s"
@@ -87,6 +89,11 @@ def _disk_issues() -> Iterator[HealthIssue]:
     if is_short_of_space():
         least = settings.CONCORD_MIN_FREE_DISK_MB
         yield HealthIssue("disk_short", f"less than {least} MB are free on the database's disk; runs pause")
+
+
+def _host_issues() -> Iterator[HealthIssue]:
+    for name, hosts in differing_settings():
+        yield HealthIssue("hosts_differ", f"{name} differs between hosts ({hosts}); use one value and restart them")
 
 
 def _run_issues() -> Iterator[HealthIssue]:
@@ -144,6 +151,7 @@ def _restart_issues() -> Iterator[HealthIssue]:
 
 CHECKS: tuple[Callable[[], Iterator[HealthIssue]], ...] = (
     _disk_issues,
+    _host_issues,
     _run_issues,
     _job_issues,
     _guard_issues,
