@@ -2,6 +2,7 @@
 
 A file is uploaded in the form field ``file``, or as the body with the options in the query string."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial, update_wrapper, wraps
 from typing import Any, ClassVar
@@ -19,7 +20,7 @@ from rest_framework.generics import GenericAPIView
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import ChoiceField, FileField, Serializer
+from rest_framework.serializers import ChoiceField, FileField, IntegerField, ListField, Serializer
 from rest_framework.utils.serializer_helpers import ReturnDict, ReturnList
 from rest_framework.viewsets import ViewSetMixin
 
@@ -45,15 +46,31 @@ SerializerClass = type[Serializer[Any]]
 
 
 class StrictSerializer(Serializer[Any]):
-    """Serializer that refuses unknown fields, so that a mistyped option is not ignored."""
+    """Serializer that refuses unknown fields, so that a mistyped option is not ignored, and values that are no integers
+    although Django REST framework converts them: ``5.0``, ``true`` and digits of other scripts."""
 
     def to_internal_value(self, data: Any) -> Any:
         """Validate the data.
 
-        :raises ValidationError: for each unknown field."""
-        if isinstance(data, Mapping) and (unknown := sorted(set(data) - set(self.fields))):
+        :raises ValidationError: for each unknown field, and each field of integers with another value."""
+        if not isinstance(data, Mapping):
+            return super().to_internal_value(data)
+        if unknown := sorted(set(data) - set(self.fields)):
             raise ValidationError({str(name): [_("Unknown field.")] for name in unknown})
+        if inexact := [name for name, field in self.fields.items() if not _is_exact(field, data.get(name))]:
+            raise ValidationError({name: [IntegerField.default_error_messages["invalid"]] for name in inexact})
         return super().to_internal_value(data)
+
+
+_INTEGER = re.compile(r"-?[0-9]+|")
+
+
+def _is_exact(field: Any, value: Any) -> bool:
+    if isinstance(field, ListField) and isinstance(value, list):
+        return all(_is_exact(field.child, element) for element in value)
+    if not isinstance(field, IntegerField) or value is None:
+        return True
+    return bool(_INTEGER.fullmatch(value)) if isinstance(value, str) else type(value) is int
 
 
 class StrictAPIView(GenericAPIView[Any]):

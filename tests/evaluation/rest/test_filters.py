@@ -6,7 +6,10 @@ from itertools import product
 from typing import Any
 
 import pytest
+from rest_framework.serializers import ListField
 
+from evaluation.rest.endpoints import StrictSerializer
+from evaluation.rest.fields import id_field
 from tests.evaluation.rest.clients import Caller, viewer
 from tests.factories import make_answer_set, make_draft_run, make_project, make_question_set, make_scored_run
 
@@ -111,3 +114,16 @@ def test_unknown_addresses_return_json(caller: Caller, path: str) -> None:
     for response in (caller.get(path), caller.post(path)):
         assert response.status_code == 404
         assert "Addresses end with a slash" in response.json()["detail"]
+
+
+@pytest.mark.parametrize("value", [5.0, True, "5.0", "٥", " 5"])
+def test_ids_in_bodies_are_integers(caller: Caller, value: object) -> None:
+    class Body(StrictSerializer):
+        ids = ListField(child=id_field())
+
+    response = caller.post("runs/", {"answer_set": value})
+    assert (response.status_code, response.json()["errors"]) == (400, {"answer_set": ["A valid integer is required."]})
+    body = Body(data={"ids": [1, value]})
+    assert not body.is_valid()
+    assert body.errors == {"ids": ["A valid integer is required."]}
+    assert Body(data={"ids": [1, "2"]}).is_valid()
