@@ -4,12 +4,14 @@ import re
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import PROTECT
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.roles import Role
+from evaluation.core.usernames import mixes_scripts, username_key
 from evaluation.storage.append_only import AppendOnly, TimestampedModel
 
 ROLE_CHOICES = [
@@ -48,6 +50,18 @@ class User(AbstractUser):
     class Meta:
         verbose_name = _("user")
         verbose_name_plural = _("users")
+
+    def clean(self) -> None:
+        """Refuse a user name that passes for another.
+
+        :raises ValidationError: for letters of several scripts, and for a name that looks like an existing one."""
+        super().clean()
+        if mixes_scripts(self.username):
+            raise ValidationError({"username": _("Use letters of one script: Latin, Cyrillic or Greek.")})
+        # Django reports an equal name itself.
+        others = User.objects.exclude(pk=self.pk).exclude(username=self.username).values_list("username", flat=True)
+        if self.username and username_key(self.username) in {"", *map(username_key, others)}:
+            raise ValidationError({"username": _("Another user name looks like this one. Choose a different one.")})
 
     @property
     def display_name(self) -> str:

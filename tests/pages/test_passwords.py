@@ -313,3 +313,27 @@ def test_password_links_need_permission_to_change_the_user() -> None:
     assert admin.post(reverse("admin:person-link", args=[boss.pk])).status_code == 404
     assert admin.post(reverse("admin:person-link", args=[bot.pk])).status_code == 403
     assert world.client("lead").post(mate).status_code in {302, 403, 404}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("PARK", "looks like this one"),
+        ("ｐａｒｋ", "already exists"),
+        ("pa\u3164rk", "looks like this one"),
+        ("\uffa0park\u115f", "looks like this one"),
+        ("\u1160", "looks like this one"),
+        ("раrk", "Use letters of one script"),
+        ("pαrk", "Use letters of one script"),
+        ("park", "already exists"),
+        ("박park", ""),
+        ("парк", ""),
+    ],
+)
+def test_user_names_that_look_alike_are_refused(name: str, message: str) -> None:
+    world = make_world()
+    make_user(username="park")
+    count = User.objects.count()
+    page = world.client("admin").post(reverse("admin:evaluation_user_add"), {"username": name, "is_active": "on"})
+    assert message in page.content.decode()
+    assert User.objects.count() == count + (not message)
