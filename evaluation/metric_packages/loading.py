@@ -160,14 +160,14 @@ def _import(target: str) -> tuple[ModuleType, object]:
 def _source_hash(module: ModuleType) -> str:
     """Hash of the files of the module's top-level package, or of its own file."""
     top = module if module.__name__ == FILE_MODULE else import_module(module.__name__.partition(".")[0])
-    folders = [Path(folder) for folder in getattr(top, "__path__", ())]
+    own_file = Path(str(top.__file__))
+    files = {Path(folder): sorted(Path(folder).rglob("*")) for folder in getattr(top, "__path__", ())}
     digest = sha256()
-    for folder, files in [(folder, folder.rglob("*")) for folder in folders] or [
-        (Path(str(top.__file__)).parent, iter([Path(str(top.__file__))]))
-    ]:
-        for file in sorted(path for path in files if path.is_file() and "__pycache__" not in path.parts):
-            content = file.read_bytes()
-            digest.update(f"{file.relative_to(folder).as_posix()}\0{len(content)}\0".encode() + content)
+    for folder, paths in (files or {own_file.parent: [own_file]}).items():
+        for path in paths:
+            if path.is_file() and "__pycache__" not in path.parts:
+                content = path.read_bytes()
+                digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:_HASH_CHARACTERS]
 
 
