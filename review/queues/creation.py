@@ -79,7 +79,10 @@ def make_queue(
     by: User | None = None,
     previous: ReviewQueue | None = None,
 ) -> ReviewQueue:
-    """Create a queue on a draw from each run, in one random order. It is the round after ``previous`` if given.
+    """Create a queue on a draw from each run, in one random order.
+
+    It is the round after ``previous`` if given. A queue that follows ratings without being a planned round plans no
+    further rounds.
 
     The runs share ``spec.size`` answers in proportion to their frames; an answer that two runs share is one item.
     Without ``metrics`` the spec's coverage selects them. ``named_reviewers`` assigns people to tags or answers.
@@ -93,20 +96,21 @@ def make_queue(
         named_reviewers or NamedReviewers(),
     )
     name = check_settings(run_list, spec, people, named_reviewers)
+    criteria = select_criteria(run_list, spec, metrics)
+    seed = new_seed() if spec.seed is None else spec.seed
+    plan = plan_queue(run_list, criteria, spec, params, seed=seed, reviewer_ids=[person.pk for person in people])
     generated_columns = {
         "name": name,
-        "seed": new_seed() if spec.seed is None else spec.seed,
-        "looks": spec.planned_looks,
+        "seed": seed,
+        "looks": 1 if previous is None and plan.follows_ratings else spec.planned_looks,
         "first_round": previous and (previous.first_round or previous),
         "round_number": previous.round_number + 1 if previous else 1,
     }
     queue = ReviewQueue.objects.create(
         project_id=run_list[0].project_id, created_by=by, **(spec.columns | generated_columns)
     )
-    criteria = select_criteria(run_list, spec, metrics)
     _add_metrics(queue, run_list[0], criteria)
     add_members(queue, people)
-    plan = plan_queue(run_list, criteria, spec, params, seed=queue.seed, reviewer_ids=[person.pk for person in people])
     for run in run_list:
         if run.pk in plan.samples:
             plan.samples[run.pk].store(run, queue, plan.seeds[run.pk], spec.strategy, by)

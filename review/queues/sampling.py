@@ -51,6 +51,11 @@ class QueuePlan:
     frame_size: int
     second_opinions: Mapping[int, SecondOpinion]
 
+    @property
+    def follows_ratings(self) -> bool:
+        """Return whether earlier draws of any run have ratings."""
+        return any(draw.after_looking for run_sample in self.samples.values() for draw in run_sample.draws)
+
 
 def plan_queue(
     runs: Sequence[Run],

@@ -458,8 +458,7 @@ def _rounds_sentence(spec: QueueSpec, estimate: QueuePreview) -> str:
     """Say which verdicts the planned rounds allow; empty for samples that correct nothing."""
     if not spec.strategy.has_probabilities or spec.mode == Mode.ASSISTED:
         return ""
-    draws = [draw for run_sample in estimate.plan.samples.values() for draw in run_sample.draws]
-    if any(draw.after_looking for draw in draws):
+    if estimate.plan.follows_ratings:
         if spec.strategy is Strategy.ALL:
             return ""
         return gettext(

@@ -66,6 +66,7 @@ def corrected(run: Run) -> Figure:
     return correction_sheet(load_inputs(run)).estimates["correctness"].corrected_this_run
 
 
+@pytest.mark.both_databases
 def test_next_round_follows_the_plan(run: Run, reviewer: User) -> None:
     first = open_queue(run, reviewer, later_size=20, looks=3, guideline="Be fair.")
     plan = round_plan(first)
@@ -124,7 +125,9 @@ def test_unplanned_queue_has_half_of_the_weight_and_no_verdict(run: Run, reviewe
     gate = run_gate(run, GateRequest(fail_under=0.1))
     assert gate is not None
     assert (gate.verdict, gate.looks) == ("pass", 2)
-    rate_all(open_queue(run, reviewer, seed=2), reviewer)
+    second = open_queue(run, reviewer, seed=2)
+    assert (second.looks, second.round_number) == (1, 1)
+    rate_all(second, reviewer)
     figure = corrected(run)
     assert [entry["weight"] for entry in figure.extra["rounds"]] == [0.5, 0.5]
     assert not figure.is_planned
