@@ -37,15 +37,17 @@ class RoundPlan:
 
 
 def round_plan(queue: ReviewQueue) -> RoundPlan:
-    """Load the plan of a queue. Three queries or four."""
+    """Load the plan of a queue. At most four queries; none if it plans one round."""
     first = queue.first_round or queue
-    queues = (first, *ReviewQueue.objects.filter(first_round=first).order_by("round_number"))
+    queues = [first]
+    if queue.looks > 1:
+        queues += ReviewQueue.objects.filter(first_round=first).order_by("round_number")
     is_open_end = queues[-1].pk == queue.pk and queue.round_number < queue.looks
     waiting = 0
     if is_open_end and queue.state == ReviewQueue.State.OPEN:
         waiting = queue.items.filter(state=ReviewItem.State.OPEN).count()
     next_size = (first.later_size or _drawn_size(first)) if is_open_end else None
-    return RoundPlan(queue.round_number, queue.looks, gate_confidence(queue.looks), queues, next_size, waiting)
+    return RoundPlan(queue.round_number, queue.looks, gate_confidence(queue.looks), tuple(queues), next_size, waiting)
 
 
 class OpenRound(NamedTuple):

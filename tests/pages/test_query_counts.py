@@ -56,7 +56,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "queues for a lead": ("lead", lambda w: reverse("queue-list"), 10),
     "queues for a member": ("member", lambda w: reverse("queue-list"), 8),
     "home of a member": ("member", lambda w: reverse("home"), 14),
-    "queue for a lead": ("lead", lambda w: reverse("queue", args=[w.queue.pk]), 15),
+    "queue for a lead": ("lead", lambda w: reverse("queue", args=[w.queue.pk]), 12),
     "people of a queue": ("lead", lambda w: reverse("queue-people", args=[w.queue.pk]), 13),
     "items of a queue": ("lead", lambda w: reverse("queue-items", args=[w.queue.pk]), 11),
     "questions of a queue": ("lead", lambda w: reverse("queue-questions", args=[w.queue.pk]), 9),
