@@ -13,9 +13,10 @@ from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.models import Run, User
 from review.comparisons.gates import run_gate
-from review.models import ReviewQueue
+from review.models import Reservation, ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.queues.creation import close_queue, make_queue
+from review.queues.distribution import NamedReviewers
 from review.queues.planning import next_review
 from review.queues.rounds import make_next_round, round_plan
 from review.reports.estimates import correction_sheet
@@ -25,6 +26,7 @@ from review.reports.inputs import load_inputs
 from tests.factories import make_user
 from tests.review.builders import answers_to, assignment_of, metric, rate, run_over
 from tests.review.clients import Caller
+from tests.review.queues.test_outcome import judged_runs, rate_items
 from tests.review.sampled import fill, rate_other_parts
 
 pytestmark = pytest.mark.django_db
@@ -178,3 +180,27 @@ def test_page_rest_and_command_start_the_next_round(run: Run, reviewer: User) ->
     assert "Start next round (30 answers)" in page
     client.post(reverse("queue-next-round", args=[third.pk]))
     assert ReviewQueue.objects.filter(first_round=first, round_number=4).count() == 1
+
+
+def test_next_round_keeps_rotated_criteria_and_runs() -> None:
+    runs = judged_runs(60, 4, "run_means", 2, same_answers=False)
+    person = make_user(Role.REVIEWER, runs[0].project)
+    first = make_queue(runs, QueueSpec(size=60, seed=3, later_size=30), reviewers=[person])
+    rate_items(first, person)
+    close_queue(first, by=None)
+    second = make_next_round(first, by=None)
+    assert list(second.metrics.values_list("metric", flat=True)) == list(first.metrics.values_list("metric", flat=True))
+    draws = list(second.draws.all())
+    assert {draw.run_id for draw in draws} == {run.pk for run in runs}
+    assert all(draw.metric_id and draw.planned_after_looking for draw in draws)
+    sizes = {draw.run_id: draw.params["size"] for draw in draws}
+    assert sum(sizes.values()) == 30
+
+
+def test_next_round_leaves_answers_by_tag_for_a_lead_to_assign(run: Run, reviewer: User) -> None:
+    spec = QueueSpec(size=30, seed=3, distribution="by_tag")
+    first = make_queue(run, spec, reviewers=[reviewer], named_reviewers=NamedReviewers({"a": [reviewer]}))
+    close_queue(first, by=None)
+    second = make_next_round(first, by=None)
+    assert second.distribution == "per_item"
+    assert not Reservation.objects.filter(item__queue=second).exists()
