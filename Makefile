@@ -7,7 +7,7 @@ INTERCHANGE := var/interchange/packages
 MUTATION := var/mutation
 SITE := var/docs
 LOCKED := --quiet --upgrade --universal --no-header --no-emit-index-url --no-annotate --python-version 3.11 \
-  --extra ko --extra semantic --extra arrow --extra otel --extra sso --extra factor
+  --extra ko --extra semantic --extra arrow --extra otel --extra sso --extra factor --extra bedrock
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without byte code every process compiles all modules again, which takes longer than most commands.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,7 +25,7 @@ $(VENV)/.run: pyproject.toml requirements-dev.lock
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml requirements-dev.lock $(VENV)/.run
-	$(BIN)/python -m pip install --quiet --no-compile -c requirements-dev.lock -e '.[dev,ko,semantic,otel,arrow,sso,factor]'
+	$(BIN)/python -m pip install --quiet --no-compile -c requirements-dev.lock -e '.[dev,ko,semantic,otel,arrow,sso,factor,bedrock]'
 	@touch $@
 
 setup: $(VENV)/.run

@@ -37,11 +37,12 @@ _FINISH_WORDS: Mapping[FinishReason, str] = {
     "max_new_tokens max_tokens_reached token_limit token_limit_reached output_limit incomplete truncated error_limit "
     "context_length context_length_exceeded context_window_exceeded model_context_window_exceeded",
     FinishReason.FILTERED: "content_filter content_filtered content_filtering filtered filter safety recitation "
-    "blocklist "
+    "blocklist model_armor "
     "prohibited_content spii image_safety sensitive moderation moderated content_policy content_policy_violation "
     "guardrail_intervened guardrail guardrails blocked flagged error_toxic",
     FinishReason.REFUSED: "refusal refused",
-    FinishReason.MALFORMED: "malformed_function_call malformed_tool_call unexpected_tool_call invalid_tool_call",
+    FinishReason.MALFORMED: "malformed_function_call malformed_tool_call unexpected_tool_call invalid_tool_call "
+    "malformed_tool_use malformed_model_output malformed_response too_many_tool_calls",
     FinishReason.ERROR: "error errored failed failure server_error internal_error network_error abort aborted "
     "cancelled canceled timeout time_limit insufficient_system_resource user_cancel",
 }
@@ -80,7 +81,7 @@ def finish_outcome(reason: FinishReason) -> Outcome:
 # Codes that are more specific than any HTTP status.
 _EXACT_CODES: Mapping[Outcome, str] = {
     Outcome.NO_CREDIT: "insufficient_quota billing_hard_limit_reached insufficient_credits insufficient_balance "
-    "payment_required credit_balance_too_low billing_not_active",
+    "payment_required credit_balance_too_low billing_not_active billing_error",
     Outcome.NOT_FOUND: "model_not_found deploymentnotfound deployment_not_found",
     Outcome.FILTERED: "content_filter content_policy_violation responsibleaipolicyviolation data_inspection_failed",
     Outcome.PARSE: "json_validate_failed json_validation_failed json_generation_failed json_parse_failed "

@@ -11,6 +11,7 @@ from functools import partial
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
 
 from evaluation.network.origins import AllowList, Origin
 from evaluation.network.outcomes import Outcome
@@ -65,13 +66,22 @@ class Connections:
             connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False
         )
 
-    async def open(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Exchange:
+    async def open(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], *, encoded: bool = False
+    ) -> Exchange:
         """Send a request and return the response as soon as its headers arrive, whatever the status.
+
+        ``encoded``: send the URL unchanged, with escapes such as ``%3A`` that are decoded otherwise.
 
         :raises TransportFault: for a failed connection, a passed deadline or a refused target."""
         with _translate_faults():
             response = await self._session.request(
-                method, url, data=body, headers=headers, allow_redirects=False, timeout=self._timeout
+                method,
+                URL(url, encoded=True) if encoded else url,
+                data=body,
+                headers=headers,
+                allow_redirects=False,
+                timeout=self._timeout,
             )
         return Exchange(response.status, response.headers, self._chunks(response), partial(_release, response))
 

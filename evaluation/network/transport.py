@@ -6,7 +6,9 @@ follows no redirects."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -116,10 +118,35 @@ class GuardedTransport:
 
         return LLMClient(base_url, self)
 
-    async def open(self, method: str, url: str, body: bytes = b"", content_type: str = "") -> Exchange:
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str] | None = None) -> HttpResponse:
+        """Send a JSON body and read the response of any status within the total deadline.
+
+        URL and ``headers`` are sent unchanged, because a signature may cover them.
+
+        :raises TransportFault: as :meth:`open`, and for an incomplete response."""
+        try:
+            async with (
+                asyncio.timeout(self.deadlines.total),
+                aclosing(await self.open("POST", url, body, headers=headers, encoded=True)) as response,
+            ):
+                return await response.read_whole()
+        except TimeoutError as error:
+            raise TransportFault(Outcome.TIMEOUT, f"no complete answer in {self.deadlines.total:g} s") from error
+
+    async def open(
+        self,
+        method: str,
+        url: str,
+        body: bytes = b"",
+        content_type: str = "",
+        *,
+        headers: Mapping[str, str] | None = None,
+        encoded: bool = False,
+    ) -> Exchange:
         """Send a request and return the response as soon as its headers arrive, whatever the status.
 
-        The content type is JSON by default.
+        The content type is JSON by default. ``headers`` are added for this request. ``encoded``: the URL is escaped
+        and sent unchanged.
 
         :raises TransportFault: for a failed connection, a passed deadline, or a foreign or refused target."""
         if url not in self._known_urls:
@@ -129,7 +156,8 @@ class GuardedTransport:
         if self._connections is None:
             self._connections = self._connect()
         request_headers = {**self._headers, "Content-Type": content_type} if content_type else self._headers
-        return await self._connections.open(method, url, body, request_headers)
+        request_headers = {**request_headers, **(headers or {})}
+        return await self._connections.open(method, url, body, request_headers, encoded=encoded)
 
     async def aclose(self) -> None:
         if self._connections is not None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evaluation.core.errors import UnknownName
+from evaluation.judging.providers.anthropic import ANTHROPIC
 from evaluation.judging.providers.baseline import BASELINE
+from evaluation.judging.providers.bedrock import BEDROCK
+from evaluation.judging.providers.gemini import GEMINI
 from evaluation.judging.providers.openai import OPENAI
 from evaluation.judging.providers.protocol import Provider
 
-PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in (OPENAI, BASELINE)}
+PROVIDERS: Mapping[str, Provider] = {
+    provider.name: provider for provider in (OPENAI, ANTHROPIC, BEDROCK, GEMINI, BASELINE)
+}
 
 
 def endpoint_providers() -> list[Provider]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import orjson
 
@@ -38,6 +38,13 @@ class OpenAIJudge(EndpointJudge):
 
     def body(self, request: JudgeCall) -> bytes:
         return orjson.dumps(request_body(request))
+
+    async def send(self, request: JudgeCall) -> HttpResponse:
+        return await self._llm.post(self.path(request), self.body(request), request.model)
+
+    async def __aenter__(self) -> Self:
+        self._llm = self._transport.llm(self._base_url)
+        return self
 
     def read(self, response: HttpResponse) -> JudgeReply:
         if response.status == _OK:
@@ -171,6 +178,7 @@ OPENAI = Provider(
     name="openai",
     title=Bilingual("OpenAI-compatible", "OpenAI 호환"),
     open=OpenAIJudge,
+    address="https://api.openai.com/v1",
     settings=("azure_api_version",),
     logprobs=True,
     batches=True,

@@ -1,0 +1,64 @@
+"""Signatures of requests to AWS by ``botocore``, of which only the credential chain and the signing are used.
+
+The guarded transport sends the signed requests. ``botocore`` itself calls only the credential services that the
+operator's environment and AWS profile name; reasons: docs/decisions/0024."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from evaluation.core.errors import DomainError
+from evaluation.network.outcomes import Outcome
+from evaluation.network.transport import TransportFault
+
+_REGION = re.compile(r"\.([a-z]{2,4}(?:-[a-z]+)+-\d+)\.")
+
+
+class AwsSigner:
+    """Signs requests to a service with Signature Version 4.
+
+    The region is that of the base URL's host, else that of the environment or profile. ``secrets`` are those of the
+    last request: errors of AWS repeat the headers.
+
+    :raises DomainError: ``bedrock_not_installed``, ``aws_region_missing``, ``aws_credentials_missing``."""
+
+    def __init__(self, base_url: str, service: str) -> None:
+        try:
+            from botocore.exceptions import BotoCoreError, ClientError
+            from botocore.session import Session
+        except ImportError as error:
+            raise DomainError("bedrock_not_installed") from error
+        # RuntimeError: credentials that are still expired after their renewal.
+        self._faults = (BotoCoreError, ClientError, RuntimeError)
+        self._service, session = service, Session()
+        self.secrets: tuple[str, ...] = ()
+        try:
+            region = _REGION.search(urlsplit(base_url).hostname or "")
+            self._region = region[1] if region else session.get_config_variable("region")
+            self._credentials = session.get_credentials()
+        except self._faults as error:
+            raise DomainError("aws_credentials_missing", detail=str(error)[:200]) from error
+        if not self._region:
+            raise DomainError("aws_region_missing")
+        if self._credentials is None:
+            raise DomainError("aws_credentials_missing", detail="no provider of the chain has any")
+
+    async def headers(self, method: str, url: str, body: bytes, content_type: str) -> Mapping[str, str]:
+        """Headers of the signed request, with renewed credentials if necessary.
+
+        :raises TransportFault: ``unauthorised`` if credentials cannot be renewed."""
+        from botocore.auth import SigV4Auth
+        from botocore.awsrequest import AWSRequest
+
+        try:
+            # Renewal calls a credential service.
+            credentials = await asyncio.to_thread(self._credentials.get_frozen_credentials)
+        except self._faults as error:
+            raise TransportFault(Outcome.UNAUTHORISED, f"AWS credentials: {error}") from error
+        self.secrets = (credentials.secret_key, credentials.token or "")
+        request = AWSRequest(method=method, url=url, data=body, headers={"Content-Type": content_type})
+        SigV4Auth(credentials, self._service, self._region).add_auth(request)
+        return dict(request.headers)
