@@ -24,12 +24,15 @@ from evaluation.core.errors import DomainError, InvalidFile, UnknownName
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import MAX_REASON_LENGTH, activate, draft, retire, rubric_scope, version_statuses
 from evaluation.criteria.services import foreign_rubrics
+from evaluation.judges.clients import check_parameters
 from evaluation.judges.secrets import may_hold_key, store_key
 from evaluation.judges.shipped import BASELINE, save_judge
 from evaluation.judging.draft_checks import check_draft, rubric_yaml
+from evaluation.judging.providers.catalogue import endpoint_providers
 from evaluation.judging.rubric import Rubric, is_criterion, parse_rubric
 from evaluation.messages.explanations import explain, explain_refusal, translate_parser_message
 from evaluation.models import Endpoint, JudgeVersion, Project, RubricVersion
+from evaluation.models.judges import provider_choices
 from evaluation.network.origins import AllowList, parse_origin
 
 
@@ -68,7 +71,10 @@ class EndpointForm(forms.ModelForm):
             "batches",
         )
         help_texts: ClassVar = {
-            "key_env": _("Must begin with CONCORD_KEY_. Or leave empty and store the key below."),
+            "key_env": _(
+                "Must begin with CONCORD_KEY_. Or leave empty and store the key below. Without any key, calls to "
+                "Amazon Bedrock are signed with the AWS credentials of web and workers."
+            ),
         }
 
     key_dropped = False
@@ -77,11 +83,14 @@ class EndpointForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if "base_url" in self.fields:
             allowed = ", ".join(settings.CONCORD_JUDGE_ORIGINS)
-            help_text = gettext("Example: https://llm.example/v1. Allowed addresses: %(allowed)s")
+            titles = dict(provider_choices())
+            examples = "; ".join(f"{titles[provider.name]}: {provider.address}" for provider in endpoint_providers())
+            help_text = gettext("Examples: %(examples)s. Allowed addresses: %(allowed)s")
             no_origin_text = gettext(
                 "No addresses are allowed yet. Ask an operator to add them to CONCORD_JUDGE_ORIGINS."
             )
-            self.fields["base_url"].help_text = help_text % {"allowed": allowed} if allowed else no_origin_text
+            texts = {"allowed": allowed, "examples": examples}
+            self.fields["base_url"].help_text = help_text % texts if allowed else no_origin_text
 
     def clean_base_url(self) -> str:
         url: str = self.cleaned_data["base_url"]
@@ -257,7 +266,7 @@ class JudgeForm(VersionForm):
         label=_("other parameters"),
         required=False,
         initial=dict,
-        help_text=_("Advanced: additional request fields as JSON."),
+        help_text=_("Advanced: additional parameters of the provider as JSON."),
     )
 
     class Meta:
@@ -271,12 +280,17 @@ class JudgeForm(VersionForm):
         return params
 
     def clean(self) -> dict[str, Any]:
-        """Reject parameters that are given both as a field and in JSON."""
+        """Reject parameters that are given both as a field and in JSON, and those that the provider does not take."""
         cleaned = super().clean() or self.cleaned_data
         params = cleaned.get("params") or {}
         if duplicates := [name for name in USUAL_PARAMETERS if name in params and cleaned.get(name) is not None]:
             text = gettext("Use the separate fields for: %(names)s") % {"names": ", ".join(duplicates)}
             self.add_error("params", text)
+        if not self.errors:
+            try:
+                check_parameters(cleaned["endpoint"], self.parameters, cleaned["method"])
+            except DomainError as refusal:
+                raise forms.ValidationError(explain_refusal(refusal)) from refusal
         return cleaned
 
     @property

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.conf import settings
 
 from evaluation.judges.secrets import key_of
@@ -18,14 +21,25 @@ def provider_of(judge: JudgeVersion) -> Provider:
     return provider_named(judge.endpoint.provider) if judge.endpoint else BASELINE
 
 
+def check_parameters(endpoint: Endpoint | None, params: Mapping[str, Any], method: str) -> None:
+    """Refuse parameters and a scoring method that the endpoint's provider does not support.
+
+    :raises DomainError: ``parameters_unsupported``, ``logprobs_unsupported``."""
+    if endpoint is not None:
+        logprobs = method == JudgeVersion.Method.EXPECTED
+        provider_named(endpoint.provider).check_parameters(params, logprobs=logprobs)
+
+
 def client_of(judge: JudgeVersion) -> JudgeClient:
     """Client of a judge, an asynchronous context manager.
 
     :raises DomainError: ``origin_not_allowed`` if the endpoint's origin is not on the allow-list, ``key_missing`` and
-        ``key_unreadable`` for its key."""
+        ``key_unreadable`` for its key, those of :func:`check_parameters`, and those of the provider's client."""
     provider, endpoint = provider_of(judge), judge.endpoint
     if endpoint is None:
         return provider.open()
+    # The endpoint's provider may have changed since the judge was saved.
+    check_parameters(endpoint, judge.params, judge.method)
     return provider.open(**connection(endpoint), **{name: getattr(endpoint, name) for name in provider.settings})
 
 

@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import DomainError, UnknownName
 from evaluation.core.metric_specs import MetricKind, MetricSpec
+from evaluation.judges.clients import check_parameters
 from evaluation.judging.baseline import BASELINE_VERSION
 from evaluation.judging.formulas import JuryRule
 from evaluation.judging.rubric import Rubric, shipped_rubric
@@ -115,7 +116,10 @@ def save_judge(
     params: dict[str, object] | None = None,
     method: str = JudgeVersion.Method.SAID,
 ) -> JudgeVersion:
-    """Judge version with exactly this content, created if new."""
+    """Judge version with exactly this content, created if new.
+
+    :raises DomainError: ``parameters_unsupported``, ``logprobs_unsupported`` for what the provider lacks."""
+    check_parameters(endpoint, params or {}, method)
     content = [name, endpoint.base_url if endpoint else "", model, language, params or {}]
     # The default method is left out of the hash, so that hashes of existing judges stay valid.
     digest = content_hash(content if method == JudgeVersion.Method.SAID else [*content, method])

@@ -83,6 +83,24 @@ REFUSALS = {
         "name at the endpoint."
     ),
     "key_unreadable": _("The endpoint's stored key can no longer be read. Enter it again."),
+    "parameters_unsupported": _(
+        "%(provider)s doesn't take these judge parameters: %(names)s. Remove them. It takes: %(supported)s."
+    ),
+    "logprobs_unsupported": _(
+        "%(provider)s returns no log probabilities. Choose the scoring method “the level the judge states”."
+    ),
+    "bedrock_not_installed": _(
+        "Signed calls to Amazon Bedrock need the extra “bedrock”. Install it with pip install 'concord-eval[bedrock]' "
+        "for web and workers, or enter a Bedrock API key as the endpoint's key."
+    ),
+    "aws_region_missing": _(
+        "The base URL names no AWS region. Enter https://bedrock-runtime.REGION.amazonaws.com, or set "
+        "AWS_DEFAULT_REGION for web and workers."
+    ),
+    "aws_credentials_missing": _(
+        "The endpoint has no key, and AWS credentials can't be read (%(detail)s). Set them for web and workers, or "
+        "enter a Bedrock API key as the endpoint's key."
+    ),
     "judge_needed": _(
         "The project has several judges but no default: %(names)s. Specify one, or ask an "
         "administrator to choose the default in the back office (Projects)."

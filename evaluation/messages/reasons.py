@@ -108,6 +108,11 @@ REASON_MESSAGES = {
     "key_missing": _("The endpoint's key is not set."),
     "key_name": _("The environment variable set as the endpoint's key isn't meant for keys (CONCORD_KEY_…)."),
     "key_unreadable": _("The endpoint's stored key can no longer be read. Enter it again."),
+    "parameters_unsupported": _("The judge has parameters that the endpoint's provider doesn't take."),
+    "logprobs_unsupported": _("The judge scores by token probabilities, which the endpoint's provider doesn't return."),
+    "bedrock_not_installed": _("Signed calls to Amazon Bedrock need the extra “bedrock”."),
+    "aws_region_missing": _("Neither the endpoint's base URL nor the environment names an AWS region."),
+    "aws_credentials_missing": _("The endpoint has no key, and the environment has no AWS credentials."),
     "endpoint_busy": _("Nothing was sent: the endpoint is paused, or other work uses its full quota. Try again later."),
     "storage_full": _("The database disk is nearly full."),
     "no_batches": _("The endpoint doesn't support batches."),
@@ -237,7 +242,10 @@ REASON_MESSAGES = {
 
 #: Reason of a paused run -> advice.
 ADVICE = {
-    "unauthorised": _("Enter a valid key for the endpoint, then resume the run. Existing scores are kept."),
+    "unauthorised": _(
+        "Enter a valid key for the endpoint, then resume the run. For Amazon Bedrock without a key, renew the AWS "
+        "credentials of web and workers, or correct their clock. Existing scores are kept."
+    ),
     "forbidden": _("Allow the key to use this model, or use another key, then resume the run."),
     "not_found": _(
         "Check the endpoint's base URL and the judge's model name. If the endpoint is now correct, "
@@ -257,6 +265,20 @@ ADVICE = {
     "key_missing": _("Enter the endpoint's key or set its environment variable for web and workers, then resume."),
     "key_name": _(
         "Ask the operator to set the key as CONCORD_KEY_… for web and workers, name it at the endpoint, then resume."
+    ),
+    "parameters_unsupported": _("Save the judge with parameters that the provider takes, and start a new run."),
+    "logprobs_unsupported": _("Save the judge with the other scoring method, and start a new run."),
+    "bedrock_not_installed": _(
+        "Ask the operator to install concord-eval[bedrock] for web and workers, or enter a Bedrock API key as the "
+        "endpoint's key. Then resume the run."
+    ),
+    "aws_region_missing": _(
+        "Enter https://bedrock-runtime.REGION.amazonaws.com as the endpoint's base URL, or ask the operator to set "
+        "AWS_DEFAULT_REGION for web and workers. Then resume the run."
+    ),
+    "aws_credentials_missing": _(
+        "Ask the operator to give web and workers AWS credentials, or enter a Bedrock API key as the endpoint's key. "
+        "Then resume the run."
     ),
     "budget": _("Raise the budget and resume the run, or leave it as it is. Existing scores are kept."),
     "budget_untold": _("Make the endpoint report its token counts (usage), or create a run without a budget."),

@@ -52,7 +52,8 @@ class PersonEntry(FrozenEntry):
 
 
 class EndpointEntry(FrozenEntry):
-    """A judge endpoint, OpenAI-compatible by default. ``key_env`` names the variable with its key."""
+    """A judge endpoint: a name of ``evaluation.judging.providers`` and the server's base URL. ``key_env`` names the
+    variable with its key."""
 
     name: Name
     provider: str = "openai"

@@ -12,6 +12,45 @@ from typing import Any
 _SCHEMA_MARK = "JSON schema: "
 
 
+def wire_format(path: str) -> str:
+    """Provider whose API has the path; ``openai`` by default."""
+    suffixes = {"/messages": "anthropic", "/converse": "bedrock", ":generateContent": "gemini"}
+    return next((name for suffix, name in suffixes.items() if path.endswith(suffix)), "openai")
+
+
+def chat_completion(path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The request as a chat completion: model, messages, schema and tool."""
+    name = wire_format(path)
+    if name == "openai":
+        return body
+    schema, tools = None, []
+    if name == "anthropic":
+        model, messages = body["model"], [{"content": body.get("system", "")}, *body["messages"]]
+        schema = body.get("output_config", {}).get("format", {}).get("schema")
+        tools = [(tool["name"], tool["input_schema"]) for tool in body.get("tools", [])]
+    elif name == "bedrock":
+        model = path.split("/")[-2]
+        parts = [*body.get("system", []), *(part for turn in body["messages"] for part in turn["content"])]
+        messages = [{"content": part["text"]} for part in parts]
+        structure = body.get("outputConfig", {}).get("textFormat", {}).get("structure", {})
+        schema = json.loads(structure["jsonSchema"]["schema"]) if structure else None
+        specs = [tool["toolSpec"] for tool in body.get("toolConfig", {}).get("tools", [])]
+        tools = [(spec["name"], spec["inputSchema"]["json"]) for spec in specs]
+    else:
+        model = path.rpartition("/")[2].removesuffix(":generateContent")
+        turns = [body.get("systemInstruction", {"parts": []}), *body["contents"]]
+        messages = [{"content": part["text"]} for turn in turns for part in turn["parts"]]
+        schema = body.get("generationConfig", {}).get("responseJsonSchema")
+        declarations = [entry for tool in body.get("tools", []) for entry in tool["functionDeclarations"]]
+        tools = [(entry["name"], entry["parametersJsonSchema"]) for entry in declarations]
+    chat = {"model": model, "messages": messages}
+    if schema is not None:
+        chat["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
+    if tools:
+        chat["tools"] = [{"function": {"name": tool, "parameters": parameters}} for tool, parameters in tools]
+    return chat
+
+
 @dataclass(frozen=True)
 class ReceivedRequest:
     """One request; ``number`` counts calls to models from 1 in order of arrival."""
@@ -27,16 +66,21 @@ class ReceivedRequest:
         _ = self.schema, self.digest
 
     @cached_property
+    def chat(self) -> dict[str, Any]:
+        """The request as a chat completion, whatever its provider's format."""
+        return chat_completion(self.path, self.body)
+
+    @cached_property
     def text(self) -> str:
         """All message texts joined."""
-        return "\n".join(str(message.get("content", "")) for message in self.body.get("messages", []))
+        return "\n".join(str(message.get("content", "")) for message in self.chat.get("messages", []))
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
         """The requested JSON schema, from the response format, the tool or the end of the prompt."""
-        schema_json = self.body.get("response_format", {}).get("json_schema", {}).get("schema")
+        schema_json = self.chat.get("response_format", {}).get("json_schema", {}).get("schema")
         if self.response_format == "tool":
-            schema_json = self.body["tools"][0]["function"]["parameters"]
+            schema_json = self.chat["tools"][0]["function"]["parameters"]
         if schema_json is None and _SCHEMA_MARK in self.text:
             schema_json = json.loads(self.text.rpartition(_SCHEMA_MARK)[2])
         return schema_json
@@ -44,9 +88,9 @@ class ReceivedRequest:
     @property
     def response_format(self) -> str:
         """The requested response format: ``json_schema``, ``tool``, ``json_object`` or ``text``."""
-        if self.body.get("tools"):
+        if self.chat.get("tools"):
             return "tool"
-        return str(self.body.get("response_format", {}).get("type", "text"))
+        return str(self.chat.get("response_format", {}).get("type", "text"))
 
     @property
     def is_preflight(self) -> bool:
@@ -62,5 +106,5 @@ class ReceivedRequest:
     @cached_property
     def digest(self) -> bytes:
         """Hash of model and messages; equal for equal requests."""
-        essential = [self.body.get("model"), self.body.get("messages"), self.body.get("input")]
+        essential = [self.chat.get("model"), self.chat.get("messages"), self.chat.get("input")]
         return hashlib.sha256(json.dumps(essential, sort_keys=True).encode()).digest()

@@ -69,11 +69,12 @@ def request_body(call: JudgeCall) -> dict[str, Any]:
 
 
 def read_error(status: int, body: bytes) -> JudgeReply:
-    """Convert a non-200 response to a reply. A provider's error code takes precedence over the HTTP status."""
+    """Convert a response with an error to a reply. Specific error codes take precedence over the HTTP status, and with
+    status 200 all codes do."""
     error = read_server_error(read_json(body)) or ServerError()
     code = next((code for code in error.codes), "")
     return JudgeReply(
-        error.outcome(status),
+        error.outcome(None if status == _OK else status),
         raw=excerpt(body),
         http_status=status,
         detail=f"HTTP {status}" + (f" {replace_unstorable(code)}" if code else ""),
