@@ -1,10 +1,13 @@
-"""Signature checks of a server at Amazon Bedrock: botocore computes what the request must be signed with."""
+"""Credentials of AWS for tests, and a server that checks signatures: botocore computes what a request must have."""
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import pytest
 from aiohttp import web
 
 from tests.judge_server.actions import Action
@@ -19,6 +22,24 @@ _AUTHORIZATION = re.compile(
     r"Signature=([0-9a-f]{64})"
 )
 _MAX_SKEW = timedelta(minutes=5)
+
+
+def clear_environment(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Remove all AWS credentials, look for profiles in the folder, and call no instance metadata."""
+    pytest.importorskip("botocore", reason="the extra 'bedrock' is not installed")
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(folder / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(folder / "credentials"))
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+
+
+def set_credentials(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Set the credentials that the server accepts."""
+    clear_environment(monkeypatch, folder)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
 
 
 def denied(name: str, message: str) -> Action:

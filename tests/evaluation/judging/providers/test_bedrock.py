@@ -29,23 +29,16 @@ PROFILE = "arn:aws:bedrock:eu-central-1:123456789012:inference-profile/eu.anthro
 
 @pytest.fixture
 def aws_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    """No credentials but those that a test sets, and no calls to instance metadata."""
-    pytest.importorskip("botocore", reason="the extra 'bedrock' is not installed")
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_BEARER_TOKEN_BEDROCK"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    monkeypatch.setenv("AWS_DEFAULT_REGION", aws.REGION)
+    """No credentials but those that a test sets."""
+    aws.clear_environment(monkeypatch, tmp_path)
     return monkeypatch
 
 
 @pytest.fixture
-def keys(aws_environment: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     """Credentials of the environment."""
-    aws_environment.setenv("AWS_ACCESS_KEY_ID", aws.ACCESS_KEY)
-    aws_environment.setenv("AWS_SECRET_ACCESS_KEY", aws.SECRET_KEY)
-    return aws_environment
+    aws.set_credentials(monkeypatch, tmp_path)
+    return monkeypatch
 
 
 def send_signed(server: JudgeServer, model: str = PROFILE) -> JudgeReply:
