@@ -1,4 +1,4 @@
-"""Batch API of OpenAI-compatible endpoints: a defensive parser, and a client with one HTTP request a method.
+"""Batch API in OpenAI's format: a defensive parser, and a client with one HTTP request a method.
 
 This module does not import Django."""
 
@@ -8,7 +8,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
@@ -17,6 +17,7 @@ import orjson
 
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.providers.openai import read_completion, read_error, request_body
+from evaluation.judging.providers.protocol import EndpointJudge
 from evaluation.network.outcomes import Outcome, excerpt, replace_unstorable
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, GuardedTransport, HttpResponse, TransportFault
@@ -77,7 +78,7 @@ def creation_body(file_id: str, mark: str) -> bytes:
 
 def read_id(body: bytes) -> str:
     """Parse the id of a created object; empty if missing or unsafe in a URL."""
-    return _id(_json(body), "id")
+    return safe_id(_json(body), "id")
 
 
 def read_batch(body: bytes) -> BatchStatus | None:
@@ -94,23 +95,7 @@ def read_page(body: bytes) -> tuple[list[BatchStatus], bool] | None:
     return [batch for batch in map(_read_status, data) if batch is not None], page.get("has_more") is True
 
 
-def read_lines(body: bytes) -> BatchReplies:
-    """Parse the replies of an output or error file."""
-    replies, unreadable = dict[str, JudgeReply](), 0
-    for text in body.splitlines():
-        if not text.strip():
-            continue
-        line = _json(text)
-        custom_id = line.get("custom_id") if isinstance(line, Mapping) else None
-        reply = _reply(line) if isinstance(line, Mapping) else None
-        if not isinstance(custom_id, str) or reply is None or custom_id in replies:
-            unreadable += 1
-            continue
-        replies[custom_id] = replace(reply, batch=True)
-    return BatchReplies(replies, unreadable)
-
-
-def _reply(line: Mapping[str, Any]) -> JudgeReply | None:
+def read_result(line: Mapping[str, Any]) -> JudgeReply | None:
     """Parse the reply of a line like that of a single call; a line that the provider did not run counts as not sent."""
     response, error = line.get("response"), line.get("error")
     if isinstance(response, Mapping):
@@ -126,8 +111,26 @@ def _reply(line: Mapping[str, Any]) -> JudgeReply | None:
     return replace(read_error(500, body), http_status=None)
 
 
+def read_lines(
+    body: bytes, read_result: Callable[[Mapping[str, Any]], JudgeReply | None] = read_result
+) -> BatchReplies:
+    """Parse the replies of an output or error file. ``read_result`` parses one line."""
+    replies, unreadable = dict[str, JudgeReply](), 0
+    for text in body.splitlines():
+        if not text.strip():
+            continue
+        line = _json(text)
+        custom_id = line.get("custom_id") if isinstance(line, Mapping) else None
+        reply = read_result(line) if isinstance(line, Mapping) else None
+        if not isinstance(custom_id, str) or reply is None or custom_id in replies:
+            unreadable += 1
+            continue
+        replies[custom_id] = replace(reply, batch=True)
+    return BatchReplies(replies, unreadable)
+
+
 def _read_status(batch: Any) -> BatchStatus | None:
-    provider_id = _id(batch, "id")
+    provider_id = safe_id(batch, "id")
     status = batch.get("status") if isinstance(batch, Mapping) else None
     if not provider_id or not isinstance(status, str):
         return None
@@ -139,8 +142,8 @@ def _read_status(batch: Any) -> BatchStatus | None:
         provider_id=provider_id,
         status=replace_unstorable(status)[:20],
         mark=mark if isinstance(mark, str) else "",
-        output_file=_id(batch, "output_file_id"),
-        error_file=_id(batch, "error_file_id"),
+        output_file=safe_id(batch, "output_file_id"),
+        error_file=safe_id(batch, "error_file_id"),
         reason=replace_unstorable(str(first.get("code") or ""))[:100] if isinstance(first, Mapping) else "",
         done=_count(counts.get("completed")),
         failed=_count(counts.get("failed")),
@@ -148,7 +151,7 @@ def _read_status(batch: Any) -> BatchStatus | None:
     )
 
 
-def _id(value: Any, name: str) -> str:
+def safe_id(value: Any, name: str) -> str:
     text = value.get(name) if isinstance(value, Mapping) else None
     return text if isinstance(text, str) and _ID.fullmatch(text) else ""
 
@@ -188,6 +191,9 @@ class BatchFault(Exception):
 class BatchClient:
     """Synchronous client for files and batches under the base URL. Use as a context manager.
 
+    A subclass for another provider defines the methods with a request, the request line, ``credentials`` as in
+    ``EndpointJudge``, and ``read_error``.
+
     Every method raises :class:`BatchFault` on failure.
 
     :raises DomainError: ``origin_invalid``, ``origin_not_allowed`` if the base URL may not be called."""
@@ -197,17 +203,29 @@ class BatchClient:
     ) -> None:
         self._base_url = base_url
         self._transport = GuardedTransport(
-            base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, max_bytes=MAX_REPLY_BYTES
+            base_url,
+            **self.credentials(key),
+            allowed_origins=allowed_origins,
+            deadlines=deadlines,
+            max_bytes=MAX_REPLY_BYTES,
         )
         self._loop = asyncio.new_event_loop()
 
+    credentials = staticmethod(EndpointJudge.credentials)
+    read_error = staticmethod(read_error)
+    request_line = staticmethod(request_line)
+
+    def has_file(self, file_id: str) -> bool:
+        """Return whether this client can create a batch of the uploaded file."""
+        return True
+
     def upload(self, lines: bytes) -> str:
         """Upload a file of requests; returns its id."""
-        return _require(read_id(self._request(self._llm.upload("requests.jsonl", lines, "batch"))))
+        return require(read_id(self._request(self._llm.upload("requests.jsonl", lines, "batch"))))
 
     def create(self, file_id: str, mark: str) -> BatchStatus:
         """Create a batch of an uploaded file, with a mark by which it can be found."""
-        return _require(read_batch(self._request(self._llm.post("/batches", creation_body(file_id, mark)))))
+        return require(read_batch(self._request(self._llm.post("/batches", creation_body(file_id, mark)))))
 
     def find(self, mark: str) -> BatchStatus | None:
         """Return the batch with the mark; ``None`` if the server's list does not contain it."""
@@ -225,11 +243,11 @@ class BatchClient:
         raise BatchFault(JudgeReply(Outcome.WRONG_CONTENT, detail="the list of batches has too many pages"))
 
     def get_status(self, provider_id: str) -> BatchStatus:
-        return _require(read_batch(self._request(self._llm.get(f"/batches/{provider_id}"))))
+        return require(read_batch(self._request(self._llm.get(f"/batches/{provider_id}"))))
 
     def cancel(self, provider_id: str) -> BatchStatus:
         """Cancel a batch; finished lines remain available."""
-        return _require(read_batch(self._request(self._llm.post(f"/batches/{provider_id}/cancel", b""))))
+        return require(read_batch(self._request(self._llm.post(f"/batches/{provider_id}/cancel", b""))))
 
     def fetch_replies(self, file_id: str) -> BatchReplies:
         return read_lines(self._request(self._llm.get(f"/files/{file_id}/content")))
@@ -243,7 +261,7 @@ class BatchClient:
         if response.status in {200, 201}:
             return response.body
         retry_after = retry_after_seconds(response.headers, datetime.now(UTC))
-        reply = read_error(response.status, response.body)
+        reply = self.read_error(response.status, response.body)
         raise BatchFault(replace(reply, retry_after=retry_after, elapsed_seconds=time.monotonic() - started))
 
     def __enter__(self) -> Self:
@@ -255,7 +273,7 @@ class BatchClient:
         self._loop.close()
 
 
-def _require(value: T | None) -> T:
+def require(value: T | None) -> T:
     """Return the parsed value, or raise :class:`BatchFault` without one."""
     if not value:
         raise BatchFault(JudgeReply(Outcome.WRONG_CONTENT, http_status=200, detail="unexpected content"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -20,9 +20,8 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from contrib.batches.client import request_line
 from contrib.batches.models import BatchLine, JudgeBatch
-from evaluation.judging.calls import JudgeReply, ParsedReply
+from evaluation.judging.calls import JudgeCall, JudgeReply, ParsedReply
 from evaluation.judging.prompt import request_hash
 from evaluation.models import BatchState, Endpoint, Reply, WorkUnit
 from evaluation.network.outcomes import Outcome
@@ -175,6 +174,8 @@ class BatchSession(JudgeSession):
 
     endpoint: Endpoint
     model: str
+    # Encodes one call of the file.
+    request_line: Callable[[str, JudgeCall], bytes]
     batches: bool = True
     # The batch that is being written.
     batch: JudgeBatch | None = None
@@ -208,7 +209,7 @@ class BatchSession(JudgeSession):
         file = retry_on_db_error(write)
         for flight in flights:
             if flight.attempt_id in file:
-                self.lines.append(request_line(f"attempt-{flight.attempt_id}", flight.call))
+                self.lines.append(self.request_line(f"attempt-{flight.attempt_id}", flight.call))
             del self._flights[flight.key]
 
     def receive_replies(self, lines: Sequence[BatchLine], replies: Mapping[str, JudgeReply]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from django.db.models.functions import Now
 
 from contrib.batches import ledger
+from contrib.batches.anthropic import AnthropicBatchClient
 from contrib.batches.client import BatchClient, BatchFault, BatchReplies, BatchStatus
 from contrib.batches.ledger import CHUNK, BatchSession, State
 from contrib.batches.models import JudgeBatch
@@ -38,8 +39,11 @@ INTERRUPTED = "batch_interrupted"
 CANCELLED = "batch_cancelled"
 # Pause after a failed upload.
 RETRY_SECONDS = 60.0
+# Clients by provider. Others have no batches, and their calls are sent singly.
+CLIENTS: Mapping[str, type[BatchClient]] = {"openai": BatchClient, "anthropic": AnthropicBatchClient}
 _NOT_FOUND_OUTCOMES = frozenset({Outcome.NOT_FOUND})
-_REFUSED = range(400, 500)
+# 529: Anthropic is overloaded.
+_REFUSED = frozenset({*range(400, 500), 529})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,9 @@ class BatchRunner:
             self._drop(batch, INTERRUPTED)
         elif batch.state == State.UPLOADED and cancelled:
             self._drop(batch, CANCELLED)
+        # Its calls were in the memory of another worker.
+        elif batch.state == State.UPLOADED and not self.client.has_file(batch.file_id):
+            self._drop(batch, INTERRUPTED)
         elif batch.state == State.UPLOADED:
             self._create(batch)
         elif batch.state == State.CREATING:
@@ -258,12 +265,12 @@ def process_batches(judge: JudgeVersion, shared: Mapping[str, Any]) -> Steps[int
     if endpoint is None:
         raise ValueError("a batch needs an endpoint")
     ended, first, continues = 0, True, True
-    with BatchClient(**connection(endpoint)) as client:
+    with CLIENTS.get(endpoint.provider, BatchClient)(**connection(endpoint)) as client:
         while continues:
             now = time.monotonic()
             # Half of the time is left for the upload of the written calls.
             options = {**shared, "deadline": now + (deadline - now) / 2, "batches": endpoint.batches}
-            session = BatchSession(**options, endpoint=endpoint, model=judge.model)
+            session = BatchSession(**options, endpoint=endpoint, model=judge.model, request_line=client.request_line)
             runner = BatchRunner(shared["run"], client, session, deadline)
             if first:
                 runner.advance_due()

@@ -198,7 +198,7 @@ class Migration(migrations.Migration):
                     ('max_concurrency', models.PositiveIntegerField(default=32, verbose_name='concurrent calls')),
                     ('requests_per_minute', models.PositiveIntegerField(blank=True, help_text='Shared by all workers. Leave empty if the server sets no limit.', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='requests per minute')),
                     ('tokens_per_minute', models.PositiveIntegerField(blank=True, help_text='Input and output together, shared by all workers. Leave empty if the server sets no limit.', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='tokens per minute')),
-                    ('batches', models.BooleanField(default=False, help_text='The server offers batches (/v1/files, /v1/batches): cheaper calls that may take up to a day.', verbose_name='supports batches')),
+                    ('batches', models.BooleanField(default=False, help_text="The server offers batches (/v1/files and /v1/batches, or Anthropic's message batches): cheaper calls that may take up to a day.", verbose_name='supports batches')),
                     ('provider', models.CharField(choices=evaluation.models.judges.provider_choices, default='openai', max_length=40, verbose_name='provider')),
                 ],
                 options={

@@ -74,7 +74,10 @@ class Endpoint(TimestampedModel, Authored, PausableEndpoint):
     batches = models.BooleanField(
         _("supports batches"),
         default=False,
-        help_text=_("The server offers batches (/v1/files, /v1/batches): cheaper calls that may take up to a day."),
+        help_text=_(
+            "The server offers batches (/v1/files and /v1/batches, or Anthropic's message batches): cheaper calls "
+            "that may take up to a day."
+        ),
     )
 
     class Meta:

@@ -118,8 +118,10 @@ class GuardedTransport:
 
         return LLMClient(base_url, self)
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str] | None = None) -> HttpResponse:
-        """Send a JSON body and read the response of any status within the total deadline.
+    async def request(
+        self, method: str, url: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> HttpResponse:
+        """Send a request with a JSON body and read the response of any status within the total deadline.
 
         URL and ``headers`` are sent unchanged, because a signature may cover them.
 
@@ -127,7 +129,7 @@ class GuardedTransport:
         try:
             async with (
                 asyncio.timeout(self.deadlines.total),
-                aclosing(await self.open("POST", url, body, headers=headers, encoded=True)) as response,
+                aclosing(await self.open(method, url, body, headers=headers, encoded=True)) as response,
             ):
                 return await response.read_whole()
         except TimeoutError as error:

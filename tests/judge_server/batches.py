@@ -1,5 +1,5 @@
-"""Files and batches of the server: ``/v1/files`` and ``/v1/batches``. Each line is answered like a single call, by the
-server's script; the results of batches and files are scripted here."""
+"""Files and batches of the server: ``/v1/files`` and ``/v1/batches``, and Anthropic's message batches. Each line is
+answered like a single call, by the server's script; the results of batches and files are scripted here."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
@@ -16,6 +17,8 @@ from aiohttp import web
 from tests.judge_server.actions import Action
 from tests.judge_server.received import ReceivedRequest
 
+# Anthropic's message batches.
+MESSAGES = "/other/messages/batches"
 Line = dict[str, Any]
 Answer = Callable[[ReceivedRequest, web.Request], Awaitable[web.StreamResponse]]
 
@@ -34,6 +37,7 @@ class StoredBatch:
     errors: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     reason: str = ""
+    provider: str = "openai"
 
 
 @dataclass
@@ -77,6 +81,10 @@ class Batches:
             ("GET", "/v1/batches", "list", self._list),
             ("GET", "/v1/batches/{id}", "look", self._look),
             ("POST", "/v1/batches/{id}/cancel", "cancel", self._cancel),
+            ("POST", MESSAGES, "create", self._create_messages),
+            ("GET", f"{MESSAGES}/{{id}}", "look", self._look),
+            ("GET", f"{MESSAGES}/{{id}}/results", "content", self._results),
+            ("POST", f"{MESSAGES}/{{id}}/cancel", "cancel", self._cancel),
         ):
             app.router.add_route(method, path, self._scripted(kind, handler))
 
@@ -123,6 +131,27 @@ class Batches:
         batch.counts = {"total": len(lines), "completed": 0, "failed": 0}
         self.stored.append(batch)
         return web.json_response(self._batch_json(batch))
+
+    async def _create_messages(self, http: web.Request) -> web.Response:
+        """Create a batch in Anthropic's format, which holds the calls themselves."""
+        requests = (await http.json())["requests"]
+        assert len({entry["custom_id"] for entry in requests}) == len(requests) > 0
+        lines = [{"custom_id": entry["custom_id"], "url": "/messages", "body": entry["params"]} for entry in requests]
+        batch = StoredBatch(
+            f"msgbatch_{len(self.stored) + 1}", self._file(_as_lines(lines)), {}, time.monotonic(), provider="anthropic"
+        )
+        batch.counts = {"total": len(lines), "completed": 0, "failed": 0}
+        self.stored.append(batch)
+        return web.json_response(self._batch_json(batch))
+
+    async def _results(self, http: web.Request) -> web.Response:
+        """Results in Anthropic's format: one file with all lines."""
+        batch = self._batch(http)
+        if batch is None:
+            return web.json_response({"type": "error", "error": {"type": "not_found_error"}}, status=404)
+        content = b"".join(self.files[name] for name in (batch.output, batch.errors) if name)
+        lines = [json.loads(line) for line in content.splitlines()]
+        return web.Response(body=_as_lines([_message_result(line) for line in lines]))
 
     async def _list(self, http: web.Request) -> web.Response:
         newest_first = list(reversed(self.stored))
@@ -185,6 +214,8 @@ class Batches:
         return {"id": "x", "custom_id": line["custom_id"], "response": response_data, "error": None}
 
     def _batch_json(self, batch: StoredBatch) -> dict[str, Any]:
+        if batch.provider == "anthropic":
+            return _message_batch(batch)
         return {
             "id": batch.id,
             "object": "batch",
@@ -197,6 +228,25 @@ class Batches:
             "metadata": dict(batch.metadata),
             "expires_at": batch.expires_at,
         }
+
+
+def _message_batch(batch: StoredBatch) -> dict[str, Any]:
+    """The batch in Anthropic's format."""
+    status = {"in_progress": "in_progress", "cancelling": "canceling"}.get(batch.status, "ended")
+    failed = {"expired": "expired", "cancelled": "canceled"}.get(batch.status, "errored")
+    counts = {"processing": 0, "succeeded": batch.counts["completed"], failed: batch.counts["failed"]}
+    expires_at = datetime.fromtimestamp(batch.expires_at, UTC).isoformat()
+    return {"id": batch.id, "processing_status": status, "request_counts": counts, "expires_at": expires_at}
+
+
+def _message_result(line: Line) -> Line:
+    """A line of results in Anthropic's format."""
+    if line["response"] is None:
+        kind = {"batch_expired": "expired", "batch_cancelled": "canceled"}[line["error"]["code"]]
+        return {"custom_id": line["custom_id"], "result": {"type": kind}}
+    succeeded, body = line["response"]["status_code"] == 200, line["response"]["body"]
+    result = {"type": "succeeded", "message": body} if succeeded else {"type": "errored", "error": body}
+    return {"custom_id": line["custom_id"], "result": result}
 
 
 def _unexecuted_line(line: Line, code: str) -> Line:

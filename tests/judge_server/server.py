@@ -165,10 +165,11 @@ class JudgeServer:
         app.router.add_post("/v1/embeddings", self._embeddings)
         app.router.add_post("/openai/deployments/{model}/chat/completions", self._chat)
         app.router.add_post("/openai/deployments/{model}/embeddings", self._embeddings)
+        # Before the paths of other APIs, which include those of their batches.
+        self.batches.routes(app)
         app.router.add_post(f"{OTHER}{{path:.+}}", self._chat)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/control/stats", self._stats)
-        self.batches.routes(app)
         return app
 
     async def _chat(self, http: web.Request) -> web.StreamResponse:

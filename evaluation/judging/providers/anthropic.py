@@ -55,7 +55,11 @@ class AnthropicJudge(EndpointJudge):
         return orjson.dumps(request_body(request))
 
     def read(self, response: HttpResponse) -> JudgeReply:
-        return read_message(response.body) if response.status == _OK else _read_error(response.status, response.body)
+        return (
+            read_message(response.body)
+            if response.status == _OK
+            else read_message_error(response.status, response.body)
+        )
 
 
 def request_body(call: JudgeCall) -> dict[str, Any]:
@@ -76,7 +80,7 @@ def read_message(body: bytes) -> JudgeReply:
     """Convert a 200 response to a reply: text or tool input, stop reason, model and usage."""
     message = read_json(body)
     if read_server_error(message):
-        return _read_error(_OK, body)
+        return read_message_error(_OK, body)
     parts, usage = members(message, "content"), member(message, "usage")
     return build_reply(
         body,
@@ -94,7 +98,7 @@ def read_message(body: bytes) -> JudgeReply:
     )
 
 
-def _read_error(status: int, body: bytes) -> JudgeReply:
+def read_message_error(status: int, body: bytes) -> JudgeReply:
     """Convert an error. An empty account is a plain 400 or 429, told only by message or detail."""
     reply, error = read_error(status, body), member(read_json(body), "error")
     code, message = str(member(member(error, "details"), "error_code")), str(member(error, "message"))
@@ -110,4 +114,5 @@ ANTHROPIC = Provider(
     address="https://api.anthropic.com/v1",
     parameters=tuple(_PARAMETERS),
     response_formats=(ResponseFormat.JSON_SCHEMA, ResponseFormat.TOOL, ResponseFormat.TEXT),
+    batches=True,
 )

@@ -38,7 +38,8 @@ class Provider:
     ``address`` is the usual base URL, shown as an example. ``parameters`` are the judge parameters that it takes; with
     ``None`` all are sent unchanged. ``response_formats`` are the formats that the preflight tries, best first; the last
     needs no server support. ``logprobs``: replies can contain log probabilities, requested by ``logprobs`` and
-    ``top_logprobs``. ``batches`` and ``embeddings``: the server offers these in OpenAI's format."""
+    ``top_logprobs``. ``batches``: ``contrib.batches`` has a client for the server's batches.
+    ``embeddings``: the server offers them in OpenAI's format."""
 
     name: str
     title: Bilingual
@@ -128,7 +129,7 @@ class EndpointJudge(ABC):
 
         :raises TransportFault: without a response."""
         url, body = self._base_url.rstrip("/") + self.path(request), self.body(request)
-        return await self._transport.post(url, body, await self.headers(url, body))
+        return await self._transport.request("POST", url, body, await self.headers(url, body))
 
     async def call(self, request: JudgeCall) -> JudgeReply:
         """Send one request within the total deadline. Cancelling closes the connection."""
