@@ -122,7 +122,10 @@ class Component:
 
     With several rounds of review, ``frame`` and ``planned`` are those of the last one, and ``earlier`` holds the others
     in order, over the same answers. ``looks`` (at least 1) is the planned number of looks at the score, one after each
-    round; verdicts share their error over them."""
+    round; verdicts share their error over them.
+
+    ``slope``: slope of expert on judge that is known from earlier ratings, so that the estimate needs none of its
+    own."""
 
     name: str
     frame: SamplingFrame
@@ -135,6 +138,7 @@ class Component:
     earlier: tuple[EarlierRound, ...] = ()
     planned: bool = True
     looks: int = 1
+    slope: float | None = None
 
     def __post_init__(self) -> None:
         if not len(self.frame):

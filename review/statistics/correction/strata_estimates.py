@@ -99,15 +99,23 @@ class StratumFit:
     lever: Array
 
 
-def fit_strata(estimated: Sequence[Stratum], width: float, frame: int) -> tuple[list[StratumFit], Slopes]:
-    """Fit strata that are neither complete nor failed; each has at least 2 labels."""
-    estimates = slopes(estimated, width, frame)
+def fit_strata(
+    estimated: Sequence[Stratum], width: float, frame: int, slope: float | None = None
+) -> tuple[list[StratumFit], Slopes]:
+    """Fit strata that are neither complete nor failed; each has at least 2 labels.
+
+    A given ``slope`` is used as it is and costs no degree of freedom."""
+    estimates = slopes(estimated, width, frame) if slope is None else _known_slope(estimated, slope)
     fits = []
-    for stratum, slope, lever in zip(estimated, estimates.values, estimates.lever, strict=True):
-        error = stratum.rating - slope * stratum.judged
+    for stratum, stratum_slope, lever in zip(estimated, estimates.values, estimates.lever, strict=True):
+        error = stratum.rating - stratum_slope * stratum.judged
         level = float(stratum.share @ error)
-        fits.append(StratumFit(stratum, slope, level, error - level, lever))
+        fits.append(StratumFit(stratum, stratum_slope, level, error - level, lever))
     return fits, estimates
+
+
+def _known_slope(strata: Sequence[Stratum], slope: float) -> Slopes:
+    return Slopes((slope,) * len(strata), tuple(np.zeros(stratum.labels) for stratum in strata), 0)
 
 
 def fit_without_judge(stratum: Stratum) -> StratumFit:
@@ -294,7 +302,7 @@ def regression_part(strata: Sequence[Stratum], component: Component, confidence:
 
     :raises NotEstimable: if neither applies."""
     frame = len(component.frame)
-    fits, slopes = fit_strata(strata, component.width, frame)
+    fits, slopes = fit_strata(strata, component.width, frame, component.slope)
     size = sum(stratum.size for stratum in strata)
     if judge_equals_experts(fits, component.width):
         # The judge's own mean is the regression with a slope of 1, also if its labels are all equal.
@@ -305,7 +313,7 @@ def regression_part(strata: Sequence[Stratum], component: Component, confidence:
     elif residuals_vary(fits, component.width):
         return EstimatePart(
             tuple(_contribution(stratum_fit, frame, inflation(fits, slopes.estimated)) for stratum_fit in fits),
-            Method.REGRESSION if slopes.estimated else Method.MEAN_OF_LABELS,
+            Method.REGRESSION if slopes.estimated or component.slope else Method.MEAN_OF_LABELS,
             freedom=sum(stratum.labels for stratum in strata) - len(strata) - slopes.estimated,
             slope=sum(stratum.size * slope for stratum, slope in zip(strata, slopes.values, strict=True)) / size,
             unseen=unseen_variance(fits, component),
