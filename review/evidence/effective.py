@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, cached_property, partial
 from typing import NamedTuple, Protocol, TypeVar
@@ -94,9 +94,10 @@ class RunEvidence:
     ``metrics`` holds every metric with a value, by primary key. ``scored`` has the values of rules and primary judges
     by metric and answer, ``computed`` their metrics. ``excluded`` are answers that a lead excluded from all means.
 
-    ``carried`` are ratings of equal answers, for answers that nobody rated; they are not in ``ratings``. ``sealed`` are
-    answers whose labels are hidden from the reader (:mod:`review.evidence.seals`). ``withheld`` holds their ratings
-    without values, because the sampling of answers does not depend on the reader."""
+    ``carried`` are ratings of equal answers, for answers that nobody rated; they are not in ``ratings``. ``standing``
+    are blind ratings of equal answers, also for answers that were rated again; without ratings where they are sealed.
+    ``sealed`` are answers whose labels are hidden from the reader (:mod:`review.evidence.seals`). ``withheld`` holds
+    their ratings without values, because the sampling of answers does not depend on the reader."""
 
     answers: dict[int, RunAnswer]
     scorers: list[Scorer]
@@ -109,6 +110,7 @@ class RunEvidence:
     carried: Mapping[AnswerMetricKey, CarriedRatings] = field(default_factory=dict)
     sealed: frozenset[int] = frozenset()
     withheld: Sequence[ExpertRating] = ()
+    standing: Mapping[AnswerMetricKey, CarriedRatings] = field(default_factory=dict)
 
     @cached_property
     def blind(self) -> dict[AnswerMetricKey, list[ExpertRating]]:
@@ -205,51 +207,75 @@ def load_evidence(run: Run, answer_ids: Collection[int] | None = None) -> RunEvi
         if answer_metric[0] in labelled
     }
     scored = run_scores(scorers, answers)
-    equal_ratings = _without_sealed(
-        run,
-        {key: carried_rating for key, carried_rating in carried_ratings(run, answer_ids).items() if key[0] in labelled},
-    )
+    equal_ratings = {
+        key: equal for key, equal in carried_ratings(run, answer_ids).items() if key[0] in answers
+    }
     metric_ids = {metric for scorer in scorers for metric in scorer.values} | {row.metric_id for row in ratings}
     metric_ids |= {metric for _, metric in decisions}
     definitions = MetricDefinition.objects.in_bulk(metric_ids | {metric for _, metric in equal_ratings})
     computed = frozenset(scored)
-    carried = _valid_carried(equal_ratings, ratings, definitions, computed)
+    valid = _valid_carried(equal_ratings, definitions, computed)
+    readable_keys = _without_sealed(run, valid, sealed)
+    effective = effective_ratings(ratings)
+    carried = {key: valid[key] for key in readable_keys if key not in effective}
+    standing = {
+        key: equal if key in readable_keys else replace(equal, ratings=(), blind=())
+        for key, equal in valid.items()
+        if equal.blind
+    }
     metrics = {pk: definitions[pk] for pk in metric_ids | {metric for _, metric in carried}}
     return RunEvidence(
-        answers, scorers, scored, ratings, decisions, metrics, computed, excluded, carried, sealed, withheld
+        answers, scorers, scored, ratings, decisions, metrics, computed, excluded, carried, sealed, withheld, standing
     )
 
 
-def _without_sealed(run: Run, equal: Mapping[AnswerMetricKey, CarriedRatings]) -> dict[AnswerMetricKey, CarriedRatings]:
-    """Leave out ratings of sealed answers.
+def standing_answers(run: Run, metric_ids: Collection[int]) -> dict[int, frozenset[int]]:
+    """Answers of the run with a standing rating: a blind rating of an equal answer in an earlier answer set.
+
+    By metric, for these metrics (primary keys); any form of sealed labels has the same ones. Three queries, two more if
+    there are any."""
+    equal_ratings = {key: equal for key, equal in carried_ratings(run).items() if key[1] in set(metric_ids)}
+    metrics = MetricDefinition.objects.in_bulk({metric for _, metric in equal_ratings})
+    valid = _valid_carried(equal_ratings, metrics, set())
+    return {
+        metric: frozenset(answer for (answer, pk), equal in valid.items() if pk == metric and equal.blind)
+        for metric in metric_ids
+    }
+
+
+def _without_sealed(
+    run: Run, equal: Mapping[AnswerMetricKey, CarriedRatings], sealed: Collection[int]
+) -> frozenset[AnswerMetricKey]:
+    """Keys of the ratings that the reader may see.
 
     An answer without a text has ratings of an equal one, but is not sealed with it. One query if there are any ratings,
     and more if the project has a gold set."""
     origins = {carried.origin.answer_id for carried in equal.values()}
-    sealed = sealed_answers(run.project_id, None, origins) if origins else frozenset()
-    return {key: carried for key, carried in equal.items() if carried.origin.answer_id not in sealed}
+    sealed_origins = sealed_answers(run.project_id, None, origins) if origins else frozenset()
+    return frozenset(
+        key
+        for key, carried in equal.items()
+        if key[0] not in sealed and carried.origin.answer_id not in sealed_origins
+    )
 
 
 def _valid_carried(
     equal: Mapping[AnswerMetricKey, CarriedRatings],
-    ratings: Sequence[ExpertRating],
     metrics: Mapping[int, MetricDefinition],
     computed: Collection[int],
 ) -> dict[AnswerMetricKey, CarriedRatings]:
-    """Keep the carried ratings that are valid for the run.
+    """Keep the carried ratings that are valid for a run.
 
-    The answer has no ratings of its own, no decision on the equal answer takes precedence, the raters were not tied,
-    and the run computes no other version of the metric. One query if there are any."""
+    No decision on the equal answer takes precedence, the raters were not tied, and the run computes no other version of
+    the metric. One query if there are any."""
     if not equal:
         return {}
-    effective = effective_ratings(ratings)
     decisions = standing_decisions(None, {carried.origin.answer_id for carried in equal.values()})
     versions = {metrics[pk].name: pk for pk in computed}
     return {
         (answer, pk): carried
         for (answer, pk), carried in equal.items()
-        if (answer, pk) not in effective
-        and (carried.origin.answer_id, pk) not in decisions
+        if (carried.origin.answer_id, pk) not in decisions
         and versions.get(metrics[pk].name, pk) == pk
         and consensus_value(metrics[pk], carried.ratings) != (None, None)
     }

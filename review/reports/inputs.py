@@ -91,10 +91,15 @@ class MetricLabels:
         return frames
 
 
+# Stratum of answers with a standing rating.
+STANDING = Inclusion(1.0, "standing", True)
+
+
 def labels_by_metric(evidence: RunEvidence, samples: Samples) -> dict[int, MetricLabels]:
     """Labels of every rated metric with numbers."""
     labels: dict[int, MetricLabels] = {}
-    for pk in sorted(evidence.ratings_by_metric.keys() | {metric for _, metric in evidence.carried}):
+    standing_metrics = {metric for _, metric in evidence.standing if metric in evidence.metrics}
+    for pk in sorted(evidence.ratings_by_metric.keys() | standing_metrics):
         scale = evidence.metrics[pk].read_scale()
         if scale.labels:
             continue
@@ -102,13 +107,12 @@ def labels_by_metric(evidence: RunEvidence, samples: Samples) -> dict[int, Metri
         blind, rated = evidence.blind_by_metric.get(pk, {}), evidence.ratings_by_metric.get(pk, [])
         for answer_id, rows in sorted(blind.items(), key=lambda pair: min((row.at, row.pk) for row in pair[1])):
             means[answer_id] = _mean_rating(rows, scale)
-        rounds = _census(evidence, pk, means, samples.rounds(pk, rated))
-        silent = samples.unanswered_for(pk) | {row.answer_id for row in rated}
-        silent -= means.keys()
-        equal = {key[0]: ratings.blind for key, ratings in evidence.carried.items() if key[1] == pk and ratings.blind}
-        places, served = rounds.rounds[-1].inclusions, means.keys() | silent | evidence.sealed
-        carried = _carried_labels(equal.keys() - means.keys() - silent, places, served)
-        means |= {answer: _mean_rating(equal[answer], scale) for answer in carried}
+        standing = {answer: equal.blind for (answer, metric), equal in evidence.standing.items() if metric == pk}
+        rounds = _with_standing(evidence, pk, standing, _census(evidence, pk, means, samples.rounds(pk, rated)))
+        places = rounds.rounds[-1].inclusions
+        carried = frozenset(key for key, blind in standing.items() if blind and key not in means and key in places)
+        means |= {answer: _mean_rating(standing[answer], scale) for answer in sorted(carried)}
+        silent = (samples.unanswered_for(pk) | {row.answer_id for row in rated}) - means.keys()
         built = frozenset(answer for answer, metric in evidence.prompt_labels if metric == pk)
         labels[pk] = MetricLabels(means, rounds, frozenset(silent), carried, built)
     return labels
@@ -118,13 +122,24 @@ def _mean_rating(rows: Sequence[ExpertRating], scale: Scale) -> float:
     return float(consensus([v for row in rows if (v := row.value) is not None], scale) or 0.0)
 
 
-def _carried_labels(equal: Collection[int], places: Mapping[int, Inclusion], served: Collection[int]) -> frozenset[int]:
-    """Select answers whose carried ratings count as labels: sampled answers in fully served strata.
+def _with_standing(
+    evidence: RunEvidence, pk: int, standing: Mapping[int, Sequence[ExpertRating]], rounds: SampleRounds
+) -> SampleRounds:
+    """Put the answers with a standing rating into a stratum that every round took with certainty, so that they
+    represent only themselves.
 
-    In an unfinished stratum they would represent answers that, unlike them, are new."""
-    sampled = {answer: place.stratum for answer, place in places.items() if place.sampled}
-    waiting = {stratum for answer, stratum in sampled.items() if answer not in served and answer not in equal}
-    return frozenset(answer for answer in equal if answer in sampled and sampled[answer] not in waiting)
+    Without a sample of this answer set they count only if they are all answers that the metric applies to."""
+    scored = evidence.scored.get(pk, {})
+    frame = {key for key, answer in evidence.answers.items() if applies(answer, scored.get(key))}
+    is_sampled = any(place.sampled for place in rounds.rounds[-1].inclusions.values())
+    if not standing or not (is_sampled or frame <= standing.keys()):
+        return rounds
+    certain = dict.fromkeys(standing, STANDING)
+    with_standing = (
+        dataclasses.replace(sample_round, inclusions={**sample_round.inclusions, **certain})
+        for sample_round in rounds.rounds
+    )
+    return dataclasses.replace(rounds, rounds=tuple(with_standing))
 
 
 def applies(answer: RunAnswer, judged: JudgedValue | None) -> bool:

@@ -23,6 +23,7 @@ from review.reports.estimates import carried_in_words, overall_scores
 from review.reports.figure import Figure, Withheld, notes
 from review.reports.inputs import ReportInputs, load_inputs
 from review.reports.verdict import verdict_of
+from review.statistics.correction.outcome import Target
 from tests.factories import make_answer_set, make_judge, make_user, unique
 from tests.review.builders import (
     answer_rows,
@@ -159,32 +160,24 @@ def test_commands_and_run_page_show_carried_ratings(earlier_run: Run, client: Cl
     assert "39 of 40 answers reviewed by experts" in page
 
 
-def test_equal_answer_labels_a_sampled_answer_as_if_rated_here(earlier_run: Run) -> None:
-    """The expected figure is that of a run whose same 20 answers are rated by a reviewer with the same values."""
-    carried_figure = correctness_of(load_inputs(draw_every_second(release(earlier_run, 0))))
-    ratings = {at: float(EXPERTS[at]) for at in range(0, 40, 2)}
-    rated_figure = correctness_of(load_inputs(draw_every_second(release(earlier_run, 40), ratings)))
-    assert carried_figure.value is not None
-    assert (carried_figure.value, carried_figure.low, carried_figure.high) == pytest.approx(
-        (rated_figure.value, rated_figure.low, rated_figure.high)
-    )
-    assert (carried_figure.extra["labels"], carried_figure.extra["carried"]) == (20, 20)
-    assert "carried" not in rated_figure.extra
-    assert "Includes 20 ratings of identical answers in an earlier answer set." in notes(carried_figure)
-
-
-def test_carried_labels_wait_for_all_new_answers_of_the_stratum(earlier_run: Run) -> None:
-    """Answers 0, 2 and 4 of the drawn ones are new: before all of them are rated, the 17 equal ones would stand for
-    them."""
-    run = draw_every_second(release(earlier_run, 6), {0: 1, 2: 1})
-    waiting = correctness_of(load_inputs(run))
-    assert (waiting.value, waiting.extra["labels"]) == (None, 2)
-    queue = ReviewQueue.objects.get(draws__run=run)
-    reviewer = User.objects.get(queue_memberships__queue=queue)
-    rate(assignment_of(queue, answer_rows(run)[4], reviewer, run), metric("correctness"), 1)
+def test_standing_ratings_count_as_if_given_here(earlier_run: Run) -> None:
+    """34 answers stand and are certain, also those that were not drawn. Of the 6 new ones (judge: 5, 5, 3, 3, 5, 5) the
+    three drawn are rated 1, 2 and 3. So the score is (sum of the 34 + 6 x 2) / 40: the experts' 140 less 4 + 5 + 2 + 3
+    + 5 + 4 = 23, plus 12: 129 / 40. With three labels there is no slope."""
+    run = draw_every_second(release(earlier_run, 6), {0: 1, 2: 2, 4: 3})
     figure = correctness_of(load_inputs(run))
-    assert (figure.extra["labels"], figure.extra["carried"]) == (20, 17)
+    assert figure.value == pytest.approx(129 / 40)
+    assert (figure.extra["labels"], figure.extra["carried"]) == (37, 34)
+    assert "Includes 34 ratings of identical answers in an earlier answer set." in notes(figure)
     assert "any_time" not in figure.extra
+
+
+def test_standing_rating_that_was_given_again_counts_once(earlier_run: Run) -> None:
+    """The seventh answer, drawn and rated 1 here although 3 stands, keeps representing only itself: 129 - 3 + 1."""
+    run = draw_every_second(release(earlier_run, 6), {0: 1, 2: 2, 4: 3, 6: 1})
+    figure = correctness_of(load_inputs(run))
+    assert figure.value == pytest.approx(127 / 40)
+    assert (figure.extra["labels"], figure.extra["carried"]) == (37, 33)
 
 
 def test_carried_rating_that_was_not_blind_is_no_label(earlier_run: Run) -> None:
@@ -198,10 +191,11 @@ def test_carried_rating_that_was_not_blind_is_no_label(earlier_run: Run) -> None
     assert basis.correction.of_metric(metric("faithfulness")).withheld == Withheld.CARRIED
 
 
-def test_release_of_equal_answers_is_no_census(earlier_run: Run) -> None:
-    """A census would be exact; nothing was sampled in this answer set."""
-    assert correctness_of(load_inputs(earlier_run)).extra["labels"] == 40
-    assert correctness_of(load_inputs(release(earlier_run, 0))).withheld == Withheld.CARRIED
+def test_release_of_equal_answers_is_a_census(earlier_run: Run) -> None:
+    basis = load_inputs(release(earlier_run, 0))
+    figure = basis.correction.of_metric(metric("correctness"), target=Target.THIS_RUN)
+    assert (figure.value, figure.low, figure.high) == (3.5, 3.5, 3.5)
+    assert (figure.extra["labels"], figure.extra["carried"]) == (40, 40)
 
 
 def test_run_lists_notice_a_new_rating_of_an_equal_answer(earlier_run: Run) -> None:
@@ -218,15 +212,15 @@ def test_corrected_scores_json_counts_carried_labels(earlier_run: Run) -> None:
         "corrected_scores", str(draw_every_second(release(earlier_run, 0)).pk), "--format", "json", stdout=output
     )
     estimates: Any = json.loads(output.getvalue())["metrics"]["correctness"]
-    assert estimates["corrected"]["carried"] == 20
+    assert estimates["corrected"]["carried"] == 40
     assert estimates["reviewed"]["labels"] == 40
 
 
 def test_partly_corrected_score_names_parts_rated_on_equal_answers(earlier_run: Run) -> None:
-    """Correctness is rated here; faithfulness is unrated at first, then rated on equal answers."""
-    run = draw_every_second(release(earlier_run, 0))
+    """Correctness is rated here; faithfulness was rated on 39 of the 40 equal answers, and no draw asks for it."""
+    run = draw_every_second(release(earlier_run, 1), {0: 1})
     assert "rated_as_equal" not in overall_scores(load_inputs(run)).corrected.extra["warnings"]
-    for answer in answer_rows(earlier_run):
+    for answer in answer_rows(earlier_run)[1:]:
         imported_rating(answer, metric("faithfulness"), "anna", 3, sampling="all")
     figure = overall_scores(load_inputs(run)).corrected
     assert "faithfulness" in figure.partly_corrected

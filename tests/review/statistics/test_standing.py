@@ -83,7 +83,7 @@ def test_levels_are_values_or_quarters() -> None:
 
 
 def test_tuning_by_hand() -> None:
-    """Level 0: both of the 2 rated of 4 answers changed, none of the others: one of 6 choices. Level 1: the one rated of
+    """Level 0: both of the 2 rated of 4 answers changed, no others: one of 6 choices. Level 1: the one rated of
     3 answers changed, and one other: 2 of 3 choices. Both at once: 1/6 x 2/3 = 1/9; expected 1 + 2/3."""
     changed = np.array([1, 1, 0, 0, 1, 1, 0], dtype=bool)
     rated_flags = np.array([1, 1, 0, 0, 1, 0, 0], dtype=bool)
