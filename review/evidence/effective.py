@@ -207,9 +207,7 @@ def load_evidence(run: Run, answer_ids: Collection[int] | None = None) -> RunEvi
         if answer_metric[0] in labelled
     }
     scored = run_scores(scorers, answers)
-    equal_ratings = {
-        key: equal for key, equal in carried_ratings(run, answer_ids).items() if key[0] in answers
-    }
+    equal_ratings = {key: equal for key, equal in carried_ratings(run, answer_ids).items() if key[0] in answers}
     metric_ids = {metric for scorer in scorers for metric in scorer.values} | {row.metric_id for row in ratings}
     metric_ids |= {metric for _, metric in decisions}
     definitions = MetricDefinition.objects.in_bulk(metric_ids | {metric for _, metric in equal_ratings})
@@ -253,9 +251,7 @@ def _without_sealed(
     origins = {carried.origin.answer_id for carried in equal.values()}
     sealed_origins = sealed_answers(run.project_id, None, origins) if origins else frozenset()
     return frozenset(
-        key
-        for key, carried in equal.items()
-        if key[0] not in sealed and carried.origin.answer_id not in sealed_origins
+        key for key, carried in equal.items() if key[0] not in sealed and carried.origin.answer_id not in sealed_origins
     )
 
 

@@ -23,7 +23,7 @@ from review.statistics.correction.frame import AnswerKey, Component
 from review.statistics.correction.outcome import Target
 from review.statistics.correction.rounds import UNPLANNED_WEIGHT
 from review.statistics.precision import PlannedStratum, expected_half_width, pilot_deviations, standard_deviation
-from review.statistics.sampling.draw import CERTAIN
+from review.statistics.sampling.draw import CERTAIN, STANDING
 from review.statistics.sampling.member import DrawnAnswer, DrawParams, Member, stratify
 from review.statistics.sampling.rotation import MIN_ASKED
 
@@ -184,12 +184,14 @@ def design_sample(
 ) -> SampleDesign:
     """Design a stratified draw for these metrics.
 
-    Answers of earlier draws are certain. With enough ratings, the other answers are allocated to strata by the
-    deviations between judge and experts (Neyman)."""
+    Answers of earlier draws, and those with standing ratings of these metrics, are certain. With enough ratings, the
+    other answers are allocated to strata by the deviations between judge and experts (Neyman)."""
     run = basis.run
     steering = steering_metrics(run, [metric.pk for metric in metrics])
     members = sampling_frame(run, steering).members
-    certain_keys = earlier_answers(run, steering) & {member.key for member in members}
+    standing = basis.evidence.standing.keys()
+    standing_keys = {key for key, _ in standing if all((key, metric.pk) in standing for metric in metrics)}
+    certain_keys = (earlier_answers(run, steering) | standing_keys) & {member.key for member in members}
     errors = judge_errors(basis, [metric.name for metric in metrics], guessed_error)
     params = DrawParams(certain=frozenset(certain_keys))
     open_members = [member for member in members if member.key not in certain_keys]
@@ -216,10 +218,15 @@ def expected_interval(
     if errors is None:
         return None
     sizes = Counter(drawn_answer.stratum for drawn_answer in sample)
+    standing_count = sizes.pop(STANDING, 0)
     counts = Counter(drawn_answer.stratum for drawn_answer in sample if drawn_answer.sampled)
     if not sizes or len(counts) < len(sizes) or any(drawn_answer.probability is None for drawn_answer in sample):
         return None
-    new_strata = {drawn_answer.key: drawn_answer.stratum for drawn_answer in sample if drawn_answer.stratum != CERTAIN}
+    new_strata = {
+        drawn_answer.key: drawn_answer.stratum
+        for drawn_answer in sample
+        if drawn_answer.stratum not in {CERTAIN, STANDING}
+    }
     deviations = _stratum_deviations(errors, design.members, new_strata, sizes)
     strata = [PlannedStratum(name, size, deviations[name]) for name, size in sorted(sizes.items())]
     stratum_plans = tuple(
@@ -228,7 +235,8 @@ def expected_interval(
     rated_counts = {
         name: count if share >= 1 else max(MIN_ASKED, round(count * share)) for name, count in counts.items()
     }
-    return ExpectedInterval(expected_half_width(strata, rated_counts), errors.guessed, stratum_plans)
+    half_width = expected_half_width(strata, rated_counts, certain=standing_count)
+    return ExpectedInterval(half_width, errors.guessed, stratum_plans)
 
 
 def remaining_strata(design: SampleDesign) -> tuple[list[PlannedStratum], int]:

@@ -19,11 +19,12 @@ from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from evaluation.scoring.scores import counting_scores
 from evaluation.worker.lifecycle import RunConfig
 from review.evidence.answers import new_seed
+from review.evidence.effective import standing_answers
 from review.evidence.invalidation import invalidate_figures
 from review.evidence.scorers import CombinedScore, combined_scores
 from review.models import Draw, FrameMember, Rating, ReviewItem, ReviewQueue
 from review.models.queue_spec import CRITERIA_PER_ANSWER, QueueSpec
-from review.statistics.sampling.draw import CERTAIN, draw
+from review.statistics.sampling.draw import CERTAIN, STANDING, draw
 from review.statistics.sampling.member import DrawnAnswer, DrawParams, Member, Strategy
 from review.statistics.sampling.rotation import min_stratum_size, rotate_criteria
 
@@ -115,14 +116,18 @@ def plan_sample(
     runs over the same answers.
 
     Strata follow the judge's values of the metrics. Where an earlier draw over these answers has ratings, the draw is
-    planned after looking: answers of that draw are certain, and the rest is drawn on its own. Selected answers (without
-    probabilities) correct nothing and leave earlier draws unchanged.
+    planned after looking: answers of that draw are certain, and the rest is drawn on its own. Answers with a standing
+    rating of every metric are certain too, and are not asked again. Selected answers (without probabilities) correct
+    nothing and leave earlier draws unchanged.
 
     :raises DomainError: as :func:`review.statistics.sampling.draw.draw`."""
     if spec.rotates_criteria(len(metrics)) and spec.strategy is not Strategy.SECOND_OPINION:
         return _plan_rotated(run, metrics, spec, size, seed, params, same_queue)
     metric_ids = [metric.pk for metric in metrics]
-    planned = _plan_draw(run, spec.strategy, size, seed, steering_metrics(run, metric_ids), params, same_queue)
+    standing = frozenset.intersection(*_standing_by_metric(run, metric_ids, spec.strategy).values())
+    planned = _plan_draw(
+        run, spec.strategy, size, seed, steering_metrics(run, metric_ids), params, same_queue, standing
+    )
     earlier_keys = {answer.key for answer in planned.answers if planned.after_looking and answer.stratum == CERTAIN}
     finished_answers = earlier_keys - pending_answers(earlier_keys, metric_ids)
     answers = [answer.key for answer in planned.answers if answer.sampled and answer.key not in finished_answers]
@@ -137,6 +142,7 @@ def _plan_draw(
     metrics: Sequence[MetricDefinition],
     params: DrawParams | None,
     same_queue: Sequence[RunSample] = (),
+    standing: frozenset[int] = frozenset(),
 ) -> PlannedDraw:
     frame = sampling_frame(run, metrics)
     earlier_keys = set[int]()
@@ -144,9 +150,11 @@ def _plan_draw(
         earlier_keys = earlier_answers(run, metrics, same_queue) & frame.keys
     draw_params = params or DrawParams()
     draw_params = replace(
-        draw_params, certain=draw_params.certain | earlier_keys, spread=draw_params.spread or frame.spread
+        draw_params,
+        certain=draw_params.certain | earlier_keys | standing & frame.keys,
+        spread=draw_params.spread or frame.spread,
     )
-    sample = draw(frame.members, strategy, size, seed, draw_params)
+    sample = _mark_standing(draw(frame.members, strategy, size, seed, draw_params), standing)
     return PlannedDraw(None, sample, bool(earlier_keys), _stored_params(draw_params, size, metrics))
 
 
@@ -161,8 +169,9 @@ def _plan_rotated(
 ) -> RunSample:
     """Draw answers of which each gets a few of the metrics, with one draw for each metric.
 
-    Answers of earlier draws are drawn again: they are certain only for the metrics they were rated by. Where an earlier
-    draw for a metric has ratings, the draw for it is planned after looking; answers that it left unrated are included
+    Answers of earlier draws are drawn again: they are certain only for the metrics they were rated by. Answers with a
+    standing rating of a metric are not asked for it; those with one of each metric are not drawn. Where an earlier draw
+    for a metric has ratings, the draw for it is planned after looking; answers that it left unrated are included
     again."""
     metric_ids = tuple(metric.pk for metric in metrics)
     frame = sampling_frame(run, steering_metrics(run, metric_ids))
@@ -172,10 +181,11 @@ def _plan_rotated(
         answer: tuple(pk for pk in metric_ids if (answer, pk) not in inapplicable_pairs) or metric_ids
         for answer in frame.keys
     }
+    standing_by_metric = _standing_by_metric(run, metric_ids, spec.strategy)
     draw_params = params or DrawParams()
     draw_params = replace(
         draw_params,
-        certain=frozenset(),
+        certain=frozenset.intersection(*standing_by_metric.values()) & frame.keys,
         spread=draw_params.spread or frame.spread,
         per_stratum=max(draw_params.per_stratum, min_stratum_size(len(metric_ids), CRITERIA_PER_ANSWER)),
     )
@@ -189,17 +199,18 @@ def _plan_rotated(
         if metric.pk not in samples_by_metric:
             # The metric applies to no answer of the run.
             continue
-        metric_sample, earlier_keys = samples_by_metric[metric.pk], set[int]()
+        metric_sample, earlier_keys, standing = samples_by_metric[metric.pk], set[int](), standing_by_metric[metric.pk]
         if spec.strategy.has_probabilities:
             earlier_keys = earlier_answers(run, [metric], same_queue) & frame.keys
         pending_keys = pending_answers(earlier_keys, [metric.pk])
         answer_ids = {key for key, assigned in assigned_metrics.items() if metric.pk in assigned}
-        for answer in answer_ids - earlier_keys | pending_keys:
+        for answer in (answer_ids - earlier_keys | pending_keys) - standing:
             metrics_by_answer.setdefault(answer, []).append(metric.pk)
         certain_sample = [
             DrawnAnswer(drawn_answer.key, CERTAIN, 1.0, True) if drawn_answer.key in earlier_keys else drawn_answer
             for drawn_answer in metric_sample
         ]
+        certain_sample = _mark_standing(certain_sample, standing)
         stored_params = _stored_params(draw_params, size, [metric])
         draws.append(PlannedDraw(metric, certain_sample, bool(earlier_keys), stored_params))
     return RunSample(tuple(draws), metrics_by_answer, sample)
@@ -286,6 +297,19 @@ def earlier_answers(run: Run, metrics: Sequence[MetricDefinition], same_queue: S
         for answer in planned.answers
         if answer.sampled and answer.probability is not None
     }
+
+
+def _standing_by_metric(run: Run, metric_ids: Sequence[int], strategy: Strategy) -> dict[int, frozenset[int]]:
+    """Answers with a standing rating by metric, which a queue does not ask for. None if a person picks the answers."""
+    return standing_answers(run, metric_ids) if strategy.has_probabilities else dict.fromkeys(metric_ids, frozenset())
+
+
+def _mark_standing(answers: Sequence[DrawnAnswer], standing: Collection[int]) -> list[DrawnAnswer]:
+    """Put answers with a standing rating into a stratum of their own, from which nothing is sampled."""
+    return [
+        DrawnAnswer(answer.key, STANDING, 1.0, sampled=False) if answer.key in standing else answer
+        for answer in answers
+    ]
 
 
 def pending_answers(certain_answers: Collection[int], metric_ids: Iterable[int]) -> set[int]:

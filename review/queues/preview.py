@@ -12,7 +12,7 @@ from review.models.queue_spec import CRITERIA_PER_ANSWER, Mode, QueueSpec
 from review.queues.distribution import repeat_window, reviews_per_item
 from review.queues.pace import answer_pace
 from review.queues.sampling import ParamsByRun, QueuePlan, plan_queue
-from review.statistics.sampling.draw import CERTAIN
+from review.statistics.sampling.draw import CERTAIN, STANDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def queue_preview(
         frame_size=plan.frame_size,
         items=len(plan.items),
         earlier_answers=len(earlier_answers & plan.items.keys()),
-        strata=sum(len({answer.stratum for answer in sample} - {CERTAIN}) for sample in samples),
+        strata=sum(len({answer.stratum for answer in sample} - {CERTAIN, STANDING}) for sample in samples),
         ratings=ratings,
         per_reviewer=ratings_each,
         seconds_per_reviewer=ratings_each * pace.seconds,

@@ -20,7 +20,7 @@ from evaluation.messages.explanations import category_name, explain_reason
 from review.statistics.agreement.statistic import Undefined
 from review.statistics.correction.outcome import CorrectionOutcome, Estimate, Target
 from review.statistics.paired_tests.gate import gate_confidence
-from review.statistics.sampling.draw import ALL, CERTAIN, FAILS, REST
+from review.statistics.sampling.draw import ALL, CERTAIN, FAILS, REST, STANDING
 from review.statistics.sampling.member import FAILED
 from review.statistics.sampling.rotation import STRATUM_JOINER
 
@@ -281,6 +281,7 @@ def stratum_in_words(name: str) -> str:
     """Title of a stratum. Strata by score and category have generated names."""
     known = {
         CERTAIN: _("sampled earlier"),
+        STANDING: _("rated as identical answers"),
         FAILED: _("the judge failed"),
         ALL: _("all answers"),
         FAILS: _("below the threshold"),

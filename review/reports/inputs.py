@@ -5,7 +5,7 @@ Correction estimates blind expert ratings of all answers (``docs/correction.md``
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
@@ -38,6 +38,7 @@ from review.statistics.correction.any_time import RatingStream, any_time_interva
 from review.statistics.correction.corrected import MAX_NON_RESPONSE, corrected_component, corrected_overall
 from review.statistics.correction.frame import Component, EarlierRound, ReviewState, SamplingFrame
 from review.statistics.correction.outcome import Target, WithheldReason
+from review.statistics.sampling.draw import STANDING
 from review.statistics.sampling.member import NO_INCLUSION, Inclusion
 
 
@@ -91,10 +92,6 @@ class MetricLabels:
         return frames
 
 
-# Stratum of answers with a standing rating.
-STANDING = Inclusion(1.0, "standing", True)
-
-
 def labels_by_metric(evidence: RunEvidence, samples: Samples) -> dict[int, MetricLabels]:
     """Labels of every rated metric with numbers."""
     labels: dict[int, MetricLabels] = {}
@@ -134,7 +131,7 @@ def _with_standing(
     is_sampled = any(place.sampled for place in rounds.rounds[-1].inclusions.values())
     if not standing or not (is_sampled or frame <= standing.keys()):
         return rounds
-    certain = dict.fromkeys(standing, STANDING)
+    certain = dict.fromkeys(standing, Inclusion(1.0, STANDING, True))
     with_standing = (
         dataclasses.replace(sample_round, inclusions={**sample_round.inclusions, **certain})
         for sample_round in rounds.rounds

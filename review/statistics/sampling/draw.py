@@ -103,6 +103,8 @@ def uncertainty_probabilities(keys: Sequence[int], spread: Mapping[int, float], 
 
 
 CERTAIN, ALL, FAILS, REST = "certain", "all", "fails", "rest"
+# Answers with a standing rating: known with certainty, and not asked again.
+STANDING = "standing"
 Random = np.random.Generator
 
 
