@@ -112,22 +112,35 @@ def _log_choose(size: int, count: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class NeverRated:
-    """Never-rated questions of a release as aligned columns.
+    """Never-rated questions of a release in one component of its score, as aligned columns.
 
-    ``judge`` is the judge's value, ``rating`` the expert's (NaN unless rated in this release). ``escape`` is the chance
-    that all earlier draws missed the question, ``probability`` the chance of this release's draw times its response
-    rate; both above 0. ``group`` numbers groups of dependent questions from 0."""
+    ``judge`` is the judge's value (NaN if it failed), ``rating`` the expert's (NaN unless rated in this release).
+    ``escape`` is the chance that all earlier draws missed the question, ``probability`` the chance of this release's
+    draw times its response rate; both above 0. ``group`` numbers groups of dependent questions from 0, the same in all
+    components.
+
+    ``slope`` is that of expert on judge, ``weight`` the component's weight in the score, ``low`` and ``high`` bound its
+    values. ``exact``: the values are exact by definition and need no ratings."""
 
     judge: Array
     rating: Array
     escape: Array
     probability: Array
     group: Indices
+    slope: float = 0.0
+    weight: float = 1.0
+    low: float = 0.0
+    high: float = 1.0
+    exact: bool = False
+
+    @property
+    def labelled(self) -> Flags:
+        return np.asarray(~np.isnan(self.rating))
 
 
 @dataclass(frozen=True, slots=True)
 class MeanEstimate:
-    """Mean with its interval, from so many ratings."""
+    """Mean with its interval. ``labels``: ratings of the component that has fewest."""
 
     value: float
     low: float
@@ -135,35 +148,53 @@ class MeanEstimate:
     labels: int
 
 
-def never_rated_score(
-    questions: NeverRated, slope: float, bounds: tuple[float, float], confidence: float = 0.95
-) -> MeanEstimate | None:
+def never_rated_score(components: Sequence[NeverRated], confidence: float = 0.95) -> MeanEstimate | None:
     """Score for questions like these, from never-rated questions only.
 
     Each question counts 1 / ``escape``, so that the never-rated ones represent all (D. G. Horvitz, D. J. Thompson,
-    1952, JASA 47): ``b mean_v(f) + mean_w(y - b f)`` with weights v = 1 / escape over the questions and w = v /
-    probability over the rated ones, both normalised (Hajek). The variance is that of the summed deviations of groups;
-    Student's t with at most the rated groups minus one degrees of freedom. ``None`` below 20 ratings, without
-    variation, or with fewer than two groups."""
-    labelled = ~np.isnan(questions.rating)
-    labels = int(labelled.sum())
+    1952, JASA 47). A component is estimated by ``b mean_v(f) + mean_w(y - b f)`` with weights v = 1 / escape over the
+    questions and w = v / probability over the rated ones, both normalised (Hajek). The variance is that of the
+    deviations summed by group over all components; Student's t with at most the rated groups minus one degrees of
+    freedom. ``None`` if a component has fewer than 20 ratings, without variation, or with fewer than two groups."""
+    estimated = [component for component in components if not component.exact]
+    labels = min((int(component.labelled.sum()) for component in estimated), default=0)
     if labels < MIN_NEVER_RATED_LABELS:
         return None
-    weight = 1.0 / questions.escape
-    weight /= weight.sum()
-    label_weight = np.where(labelled, weight / questions.probability, 0.0)
-    label_weight /= label_weight.sum()
-    error = np.where(labelled, questions.rating - slope * questions.judge, 0.0)
-    level, mean_judge = float(label_weight @ error), float(weight @ questions.judge)
-    value = level + slope * mean_judge
-    deviation = label_weight * (error - level) * math.sqrt(labels / (labels - 1))
-    influence = weight * slope * (questions.judge - mean_judge) + deviation
-    variance, group_sizes = clustered_variance(influence, questions.group)
+    value, deviations, groups = 0.0, [], []
+    for component in components:
+        mean, deviation = _weighted_mean(component)
+        value += component.weight * mean
+        deviations.append(component.weight * deviation)
+        groups.append(component.group)
+    variance, group_sizes = clustered_variance(np.concatenate(deviations), np.concatenate(groups))
     if len(group_sizes) < 2 or variance <= ROUNDING**2:
         return None
-    freedom = max(1.0, min(group_freedom(group_sizes), len(np.unique(questions.group[labelled])) - 1.0))
+    rated_groups = min(len(np.unique(component.group[component.labelled])) for component in estimated)
+    freedom = max(1.0, min(group_freedom(group_sizes), rated_groups - 1.0))
+    ends = [sorted((component.weight * component.low, component.weight * component.high)) for component in components]
+    bounds = sum(low for low, _ in ends), sum(high for _, high in ends)
     low, high = score_interval(value, variance, t_quantile(0.5 + confidence / 2.0, freedom), bounds)
     return MeanEstimate(min(max(value, bounds[0]), bounds[1]), max(low, bounds[0]), min(high, bounds[1]), labels)
+
+
+def _weighted_mean(questions: NeverRated) -> tuple[float, Array]:
+    """Estimate of a component, and the deviation of each question, which sum to 0."""
+    weight = 1.0 / questions.escape
+    weight /= weight.sum()
+    known = ~np.isnan(questions.judge)
+    # Any prediction will do where the judge failed.
+    judge = np.where(known, questions.judge, questions.judge[known].mean() if known.any() else 0.0)
+    slope = 1.0 if questions.exact else questions.slope
+    mean_judge = float(weight @ judge)
+    deviation = slope * weight * (judge - mean_judge)
+    if questions.exact:
+        return mean_judge, deviation
+    labelled = questions.labelled
+    label_weight = np.where(labelled, weight / questions.probability, 0.0)
+    label_weight /= label_weight.sum()
+    error = np.where(labelled, questions.rating - slope * judge, 0.0)
+    level, count = float(label_weight @ error), int(labelled.sum())
+    return level + slope * mean_judge, deviation + label_weight * (error - level) * math.sqrt(count / (count - 1))
 
 
 def recheck_size(carried: int) -> int:

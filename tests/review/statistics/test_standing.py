@@ -125,7 +125,7 @@ def test_p_value_is_that_of_all_permutations_within_levels(columns: list[np.ndar
 def never_rated(**columns: object) -> NeverRated:
     """40 questions that the judge accepts in half; 20 rated, 10 of each half, of which 8 and 2 are good."""
     rating = np.array(([1.0] * 8 + [0.0] * 2 + [np.nan] * 10) + ([1.0] * 2 + [0.0] * 8 + [np.nan] * 10))
-    questions = NeverRated(np.repeat([1.0, 0.0], 20), rating, np.full(40, 0.5), np.full(40, 0.5), np.arange(40))
+    questions = NeverRated(np.repeat([1.0, 0.0], 20), rating, np.full(40, 0.5), np.full(40, 0.5), np.arange(40), 0.6)
     return replace(questions, **columns)  # type: ignore[arg-type]
 
 
@@ -133,7 +133,7 @@ def test_never_rated_questions_by_hand() -> None:
     """Equal weights and b = 0.6. Residuals y - 0.6 f - 0.2: 0.2 (8), -0.8 (2), 0.8 (2), -0.2 (8); their squares sum to
     3.2. The deviation of a question is that of its judge value, 0.6 x 0.5 / 40, and of its label, residual / 20 x
     sqrt(20/19)."""
-    result = never_rated_score(never_rated(), 0.6, (0.0, 1.0))
+    result = never_rated_score([never_rated()])
     assert result is not None
     judge, label = 0.6 * 0.5 / 40, (20 / 19) ** 0.5 / 20
     # Accepted: 8 x 0.2 - 2 x 0.8 = 0, so the judge's and the labels' shares do not correlate.
@@ -145,15 +145,36 @@ def test_never_rated_questions_by_hand() -> None:
 
 def test_question_that_hardly_escaped_counts_more() -> None:
     """The accepted half escaped with chance 1/4, the other with 1/2: weights 2 to 1. Means 0.8 and 0.2: 0.6."""
-    result = never_rated_score(never_rated(escape=np.repeat([0.25, 0.5], 20)), 0.0, (0.0, 1.0))
+    result = never_rated_score([never_rated(escape=np.repeat([0.25, 0.5], 20), slope=0.0)])
     assert result is not None
     assert result.value == pytest.approx((2 * 0.8 + 0.2) / 3)
+
+
+def test_components_add_up_by_question() -> None:
+    """Half of the rated component and half of an exact one, which is 1 minus the judge: 0.5 x 0.5 + 0.5 x 0.5. The
+    shares of a question in both partly cancel: 0.5 x 0.6 - 0.5 = -0.2 of the judge's."""
+    judge, label = 0.2 * 0.5 / 40, 0.5 * (20 / 19) ** 0.5 / 20
+    exact = never_rated(judge=np.repeat([0.0, 1.0], 20), rating=np.full(40, np.nan), exact=True, weight=0.5)
+    result = never_rated_score([never_rated(weight=0.5), exact])
+    assert result is not None
+    variance = (40 * judge**2 + 3.2 * label**2) * 40 / 39
+    assert (result.value, result.labels) == (pytest.approx(0.5), 20)
+    assert (result.low, result.high) == wilson(0.5, variance, 2.093024)
+
+
+def test_failed_judgement_takes_the_mean_prediction() -> None:
+    judge = never_rated().judge.copy()
+    judge[-1] = np.nan
+    result = never_rated_score([never_rated(judge=judge, slope=1.0)])
+    # Predictions: 20 x 1, 19 x 0 and 20/39. Ratings 10 of 20, of which the judge predicts 10: no error on average.
+    assert result is not None
+    assert result.value == pytest.approx((20 + 20 / 39) / 40)
 
 
 def test_never_rated_score_needs_twenty_ratings() -> None:
     rating = never_rated().rating.copy()
     rating[0] = np.nan
-    assert never_rated_score(never_rated(rating=rating), 0.6, (0.0, 1.0)) is None
+    assert never_rated_score([never_rated(rating=rating)]) is None
 
 
 @pytest.mark.parametrize(("carried", "size"), [(0, 0), (7, 7), (60, 10), (200, 10), (201, 11), (1000, 50)])
