@@ -173,6 +173,11 @@ REASON_MESSAGES = {
         "Experts rated only identical answers in earlier answer sets. A corrected score needs a sample "
         "of these answers."
     ),
+    "tuned": _(
+        "Rated answers were changed more often than others, so ratings of them say little about new questions. At least "
+        "20 ratings of never-rated questions are needed."
+    ),
+    "drifted": _("Experts rate identical answers differently today, so earlier ratings no longer stand for them."),
     "not_both_rated": _("Experts have not rated the same metrics in both runs."),
     "rules_only": _("No judge was used: there are only rules."),
     "served_model": _(

@@ -13,7 +13,7 @@ from operator import itemgetter
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
 from evaluation.core.canonical import text_hash
-from evaluation.models import AnswerSet, Context, Run
+from evaluation.models import Answer, AnswerSet, Context, Run
 from review.evidence.answers import upheld_flags
 from review.evidence.experts import ExpertRating, agreement_ratings, effective_ratings, read_ratings_with
 from review.evidence.scorers import AnswerMetricKey
@@ -71,6 +71,18 @@ def carried_ratings(run: Run, answer_ids: Collection[int] | None = None) -> dict
                 carried[key] = CarriedRatings(origin, effective, agreement_ratings(rows).get((answer_id, key[1]), ()))
                 break
     return carried
+
+
+def equal_answers(answer_set_id: int, earlier_set_id: int) -> frozenset[tuple[int, int]]:
+    """Pairs of equal answers: one of the answer set, and one of the earlier set. Two queries."""
+    columns = ("pk", "question__answers", "retrieved_ids", "question__answers__retrieved_ids")
+    equal_fields = {f"question__answers__{name}": F(name) for name in ("text_hash", "retrieves", "status")}
+    rows = Answer.objects.filter(
+        answer_set=answer_set_id, status="ok", question__answers__answer_set=earlier_set_id, **equal_fields
+    )
+    pairs = [(pk, earlier) for pk, earlier, ids, earlier_ids in rows.values_list(*columns) if ids == earlier_ids]
+    passages = _passage_digests({pk for pair in pairs for pk in pair})
+    return frozenset((pk, earlier) for pk, earlier in pairs if passages.get(pk) == passages.get(earlier))
 
 
 def _equal_answer_ratings(run: Run, answer_ids: Collection[int] | None) -> QuerySet[Rating]:

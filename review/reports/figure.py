@@ -71,6 +71,8 @@ class Withheld(StrEnum):
     NOT_BOTH_RATED = "not_both_rated"
     RULES_ONLY = "rules_only"
     PARTIAL = "partial"
+    # The system was tuned to the ratings, and too few never-rated questions are rated now.
+    TUNED = "tuned"
     # Labels have no mean; reports show their shares instead.
     CLASSES = "classes"
 

@@ -177,11 +177,12 @@ class Correction:
     """Labels of a run, ready to correct metrics and the overall score.
 
     ``acceptance`` concerns the assumption about unrated judged parts of the overall score. It does not apply to
-    categories and comparisons."""
+    categories and comparisons. ``slopes`` are slopes of expert on judge that earlier ratings give, by metric."""
 
     evidence: RunEvidence
     labels: Mapping[int, MetricLabels]
     acceptance: Acceptance | None = None
+    slopes: Mapping[int, float] = field(default_factory=dict)
     _unfilled: dict[int, list[SamplingFrame]] = field(default_factory=dict, compare=False)
     _frames: dict[tuple[int, UnitTransform], list[SamplingFrame]] = field(default_factory=dict, compare=False)
 
@@ -305,7 +306,13 @@ class Correction:
         low, high = (scale.low - zero) / width, (scale.high - zero) / width
         yes_no = scale.kind is ScaleKind.YES_NO
         return Component(
-            metric.name, low=low, high=high, yes_no=yes_no, judged=not _is_exact(metric), **_review(frames, labels)
+            metric.name,
+            low=low,
+            high=high,
+            yes_no=yes_no,
+            judged=not _is_exact(metric),
+            slope=self.slopes.get(metric.pk),
+            **_review(frames, labels),
         )
 
     def _frames_of(self, metric: MetricDefinition, labels: MetricLabels, unit: UnitTransform) -> list[SamplingFrame]:
@@ -366,6 +373,7 @@ class Correction:
             weight=share,
             judged=not _is_exact(metric),
             most=sum(applied_weights) / len(applied_weights),
+            slope=self.slopes.get(metric.pk),
             **_review(frames, labels),
         )
 

@@ -1,0 +1,164 @@
+"""Tuning to the ratings: changes between two releases, and the score of never-rated questions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from review.evidence.carried import equal_answers
+from review.models.queue_spec import CRITERIA_PER_ANSWER
+from review.queues.draws import sampling_frame, steering_metrics
+from review.reports.figure import Figure, Withheld, add_constant, withheld
+from review.reports.inputs import ReportInputs
+from review.statistics.correction.frame import Component, frame_strata
+from review.statistics.correction.outcome import Target
+from review.statistics.sampling.member import Inclusion
+from review.statistics.standing import NeverRated, never_rated_score, score_levels
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseStep:
+    """Changes from one release to the next, for each answer of the former to a question of both.
+
+    ``changed``: the next release gives no equal answer. ``rated``: somebody had rated the answer, or an equal one,
+    before the next release. ``levels``: the judge's level and the category. Answers that were rated without being
+    sampled at random are left out; ``changed_answers`` counts them too."""
+
+    changed: tuple[bool, ...]
+    rated: tuple[bool, ...]
+    levels: tuple[tuple[int, str], ...]
+    changed_answers: int
+
+
+def release_step(before: ReportInputs, after: ReportInputs) -> ReleaseStep:
+    """Compare the answers of two releases."""
+    answers, questions = before.evidence.answers, {row.question_pk for row in after.evidence.answers.values()}
+    pairs = equal_answers(after.run.answer_set_id, before.run.answer_set_id)
+    unchanged = {earlier for current, earlier in pairs if current in after.evidence.answers}
+    members = [
+        member
+        for member in sampling_frame(before.run, steering_metrics(before.run)).members
+        if member.key in answers and answers[member.key].question_pk in questions
+    ]
+    rated, sampled = _rated_answers(before, after), _random_answers(before)
+    scores = [np.nan if member.judge_score is None else member.judge_score for member in members]
+    score_level = score_levels(np.array(scores, dtype=np.float64)).tolist()
+    tested = [
+        (member.key not in unchanged, member.key in rated, (level, member.category))
+        for member, level in zip(members, score_level, strict=True)
+        if member.key not in rated or member.key in sampled
+    ]
+    changed, rated_flags, levels = zip(*tested, strict=True) if tested else ((), (), ())
+    return ReleaseStep(changed, rated_flags, levels, sum(member.key not in unchanged for member in members))
+
+
+def _rated_answers(before: ReportInputs, after: ReportInputs) -> set[int]:
+    """Answers that had a rating, of themselves or of an equal answer, before the later answers were collected."""
+    evidence, collected_at = before.evidence, after.run.answer_set.created_at
+    own = {row.answer_id for row in (*evidence.ratings, *evidence.withheld) if row.at < collected_at}
+    return own | {answer for (answer, _), equal in evidence.standing.items() if equal.origin.at < collected_at}
+
+
+def _random_answers(basis: ReportInputs) -> set[int]:
+    """Answers whose rating, if any, goes back to a random sample."""
+    sampled = {
+        answer
+        for labels in basis.correction.labels.values()
+        for answer, place in labels.places.items()
+        if place.sampled and place.probability is not None
+    }
+    return sampled | {answer for answer, _ in basis.evidence.standing}
+
+
+def score_despite_tuning(basis: ReportInputs, earlier: Sequence[ReportInputs]) -> Figure:
+    """Score for questions like these, from the questions that nobody had rated before this release."""
+    n = len(basis.evidence.answers)
+    escape = _escape_chances(earlier)
+    rated = {question for previous in earlier for question in _rated_questions(previous, basis)}
+    components = [
+        _never_rated(component, basis, rated, escape)
+        for component in basis.correction.components(basis.profile, basis.machine)
+    ]
+    usable = [component for component in components if component is not None]
+    estimate = never_rated_score(usable) if len(usable) == len(components) else None
+    if estimate is None:
+        return withheld(Withheld.TUNED, n)
+    extra = {"labels": estimate.labels, "method": "never_rated"}
+    target = str(Target.QUESTIONS_LIKE_THESE)
+    figure = Figure(estimate.value, estimate.low, estimate.high, target, n, extra=extra)
+    return add_constant(figure, basis.profile.constant)
+
+
+def _rated_questions(previous: ReportInputs, basis: ReportInputs) -> set[int]:
+    answers = previous.evidence.answers
+    return {answers[key].question_pk for key in _rated_answers(previous, basis) if key in answers}
+
+
+def _escape_chances(earlier: Sequence[ReportInputs]) -> dict[int, float]:
+    """Chance that no earlier release had the question rated: the product of 1 - p over the releases."""
+    chances: dict[int, float] = {}
+    for basis in earlier:
+        for answer, probability in _rating_probabilities(basis).items():
+            question = basis.evidence.answers[answer].question_pk
+            chances[question] = chances.get(question, 1.0) * (1.0 - probability)
+    return chances
+
+
+def _rating_probabilities(basis: ReportInputs) -> dict[int, float]:
+    """Chance of each answer to be sampled and reached for any metric.
+
+    Where criteria rotate, each sampled answer gets the same number of them, so the chances by metric add up to as many
+    times the answer's."""
+    by_answer: dict[int, list[float]] = {}
+    for labels in basis.correction.labels.values():
+        reached = _reached_shares(labels.places, labels.means.keys() | labels.silent)
+        for answer, place in labels.places.items():
+            if place.probability is not None and answer in basis.evidence.answers:
+                by_answer.setdefault(answer, []).append(place.probability * reached.get(place.stratum, 0.0))
+    rotated = any(draw.metric_id is not None for draw in basis.samples.draws)
+    return {
+        answer: min(1.0, max(max(chances), sum(chances) / CRITERIA_PER_ANSWER if rotated else 0.0))
+        for answer, chances in by_answer.items()
+    }
+
+
+def _reached_shares(places: Mapping[int, Inclusion], served: Collection[int]) -> dict[str, float]:
+    """Share of the sampled answers of each stratum that reviewers came to."""
+    counts: dict[str, list[int]] = {}
+    for answer, place in places.items():
+        if place.sampled:
+            count = counts.setdefault(place.stratum, [0, 0])
+            count[0] += answer in served
+            count[1] += 1
+    return {stratum: reached / sampled for stratum, (reached, sampled) in counts.items()}
+
+
+def _never_rated(
+    component: Component, basis: ReportInputs, rated: Collection[int], escape: Mapping[int, float]
+) -> NeverRated | None:
+    """Never-rated questions of a component; ``None`` if there are none. Questions that could not have escaped represent
+    no others."""
+    question_by_answer = {key: answer.question_pk for key, answer in basis.evidence.answers.items()}
+    questions = [question_by_answer[int(str(key))] for key in component.frame.keys]
+    chances = np.array([0.0 if question in rated else escape.get(question, 1.0) for question in questions])
+    positions = np.flatnonzero(chances > 0.0)
+    if not len(positions):
+        return None
+    frame = component.frame.take(positions)
+    inclusion, labelled = np.ones(len(frame)), np.zeros(len(frame), dtype=np.bool_)
+    for stratum in frame_strata(frame):
+        inclusion[stratum.labelled], labelled[stratum.labelled] = stratum.inclusion, True
+    return NeverRated(
+        judge=frame.judge,
+        rating=np.where(labelled, frame.rating, np.nan),
+        escape=chances[positions],
+        probability=inclusion,
+        group=frame.group,
+        slope=component.slope or 0.0,
+        weight=component.weight,
+        low=component.low,
+        high=component.high,
+        exact=not component.judged,
+    )
