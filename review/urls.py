@@ -9,6 +9,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("review.answers.urls")),
     path("", include("review.comparisons.urls")),
     path("", include("review.agreement.urls")),
+    path("", include("review.standing.urls")),
     path("", include("review.judges.urls")),
     path("", include("review.calibration.urls")),
     path("", include("review.queues.urls")),

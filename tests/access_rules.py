@@ -74,6 +74,7 @@ PAGES = {
     ("GET", "run-records"): LEADS,
     ("GET", "run-progress"): SEES_RUNS,
     ("GET", "run-agreement"): SEES_RUNS,
+    ("GET", "run-standing"): SEES_RUNS,
     ("GET", "run-agreement-intervals"): SEES_RUNS,
     ("GET", "run-agreement-over-time"): SEES_RUNS,
     ("GET", "run-compare"): SEES_RUNS,
@@ -195,6 +196,7 @@ API = {
     ("GET", "api-run-report"): SEES_RUNS,
     ("GET", "api-run-records"): LEADS,
     ("GET", "api-run-agreement"): SEES_RUNS,
+    ("GET", "api-run-standing"): SEES_RUNS,
     ("GET", "api-run-correction"): SEES_RUNS,
     ("GET", "api-gold-set-list"): LOGGED_IN,
     ("POST", "api-gold-set-list"): LOGGED_IN,  # the run that is named decides; here none is: 400

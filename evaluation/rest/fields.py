@@ -51,7 +51,8 @@ def rate_limited_view(
         routed = action(detail=detail, pagination_class=None)(method)
         vars(routed).update(query=query)
         return extend_schema(
-            parameters=schema_parameters or [query], responses={**responses, 429: RATE_LIMIT_RESPONSE}
+            parameters=[query] if schema_parameters is None else schema_parameters,
+            responses={**responses, 429: RATE_LIMIT_RESPONSE},
         )(routed)
 
     return decorate

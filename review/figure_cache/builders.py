@@ -44,6 +44,7 @@ from review.reports.exports import BRIEF, REPORT_EXPORTS, export
 from review.reports.gate import NO_GATE, Gate, GateRequest
 from review.reports.inputs import load_inputs
 from review.reports.report import Report, build_report
+from review.standing.selectors import StandingHistory, standing_history
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,11 @@ class CorrectionFigures:
 
 
 FIGURES, HEADLINE, AGREEMENT, COMPARISON = "figures", "headline", "agreement", "comparison"
-CORRECTION, GATES = "correction", "gates"
+CORRECTION, GATES, STANDING = "correction", "gates", "standing"
 WITH_GATE = Q(kind__contains=" {")
 FIGURES_ADAPTER, HEADLINE_ADAPTER = TypeAdapter(RunFigures), TypeAdapter(Headline)
 CORRECTION_ADAPTER, GATES_ADAPTER = TypeAdapter(CorrectionFigures), TypeAdapter(dict[int, Gate])
+STANDING_ADAPTER = TypeAdapter(StandingHistory)
 AGREEMENT_ADAPTER, COMPARISON_ADAPTER = TypeAdapter(AgreementFigures), TypeAdapter(ComparisonSummary)
 
 
@@ -123,6 +125,11 @@ def build_comparison(runs: Sequence[Run]) -> dict[str, bytes]:
     return {COMPARISON: _dump_json(COMPARISON_ADAPTER, without_intervals)}
 
 
+def build_standing(runs: Sequence[Run]) -> dict[str, bytes]:
+    """Build the standing scores of the releases of a system, oldest first."""
+    return {STANDING: _dump_json(STANDING_ADAPTER, standing_history(runs))}
+
+
 def build_file(
     format_name: str, language: str, runs: Sequence[Run], gate_request: GateRequest = NO_GATE
 ) -> dict[str, bytes]:
@@ -166,6 +173,7 @@ BUILDERS: Mapping[str, Build] = {
     AGREEMENT: build_agreement,
     CORRECTION: build_correction,
     COMPARISON: build_comparison,
+    STANDING: build_standing,
 }
 
 
@@ -210,7 +218,7 @@ def maintain_cache() -> None:
     for run in ended:
         if subject_of([run]) not in built_subjects:
             request_rebuild(FIGURES, [run])
-    unused_entries = Q(kind__in=[COMPARISON, *FILE_BUILDERS]) | Q(kind__startswith=FULL) | WITH_GATE
+    unused_entries = Q(kind__in=[COMPARISON, STANDING, *FILE_BUILDERS]) | Q(kind__startswith=FULL) | WITH_GATE
     CachedFigures.objects.filter(unused_entries, built_at__lt=timezone.now() - MAX_UNUSED_AGE).delete()
 
 

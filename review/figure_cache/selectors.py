@@ -40,6 +40,8 @@ from review.figure_cache.builders import (
     GATES_ADAPTER,
     HEADLINE,
     HEADLINE_ADAPTER,
+    STANDING,
+    STANDING_ADAPTER,
     AgreementFigures,
     CorrectionFigures,
     RunFigures,
@@ -47,6 +49,7 @@ from review.figure_cache.builders import (
     build_comparison,
     build_correction,
     build_run_figures,
+    build_standing,
     builder_of,
     file_kind,
     gated_kind,
@@ -70,6 +73,7 @@ from review.reports.exports import export
 from review.reports.gate import NO_GATE, Gate, GateRequest
 from review.reports.lines import AnswerLine
 from review.reports.report import Report
+from review.standing.selectors import StandingHistory, release_runs
 
 T = TypeVar("T")
 
@@ -160,6 +164,19 @@ def cached_comparison(runs: Sequence[Run]) -> CachedValue[ComparisonSummary]:
 
 def current_comparison(runs: Sequence[Run]) -> Built[ComparisonSummary]:
     return _read_current(COMPARISON, build_comparison, runs, COMPARISON_ADAPTER)
+
+
+def standing_figures(run: Run) -> CachedValue[StandingHistory]:
+    """Standing scores of the releases of the run's system."""
+    if not (runs := release_runs(run)):
+        return CachedValue(StandingHistory(()), None, stale=False)
+    return _read_cached(STANDING, build_standing, runs, STANDING_ADAPTER)
+
+
+def current_standing(run: Run) -> Built[StandingHistory]:
+    if not (runs := release_runs(run)):
+        return Built(StandingHistory(()), None)
+    return _read_current(STANDING, build_standing, runs, STANDING_ADAPTER)
 
 
 def current_correction(run: Run) -> Built[CorrectionFigures]:

@@ -48,6 +48,7 @@ from review.figure_cache.selectors import (
     current_correction,
     current_figures,
     current_gates,
+    current_standing,
     listed_lines,
     report_file,
 )
@@ -56,6 +57,7 @@ from review.queues.planning import plan_json
 from review.reports.exports import BRIEF, PICTURED, REPORT_EXPORTS, export_cached
 from review.reports.gate import GATE_SETTINGS, GateRequest
 from review.reports.records import export_records
+from review.standing.pages import score_sentence
 
 MAX_RESAMPLES = 10_000
 OBJECT = OpenApiTypes.OBJECT
@@ -160,6 +162,16 @@ class RunViewSet(ViewSet):
             entry = current_correction(run)
         figures = {key: figure for key, figure in entry.value.figures.items() if key != "by_category" or query["by"]}
         return _dated_response({**figures, "next_review": plan_json(entry.value.plan)}, entry.built_at)
+
+    @rate_limited_view(StrictSerializer, schema_parameters=[])
+    def standing(self, request: Request, pk: int) -> Response:
+        """Return the standing score of each release of the run's system over its question set, with its cost, the test
+        for tuning, and the drift of repeated ratings. ``sentence`` is about the newest release."""
+        run = self._run(pk)
+        self.validated_query(request.query_params.dict())
+        with refund_if_later(count_figures(request_user(request))):
+            entry = current_standing(run)
+        return _dated_response({**entry.value.to_dict(), "sentence": score_sentence(entry.value)}, entry.built_at)
 
     @rate_limited_view(CompareQuery, detail=False, schema_parameters=[RUNS, GateQuery])
     def compare(self, request: Request) -> Response:

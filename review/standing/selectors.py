@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from evaluation.worker.lifecycle import RunConfig
 from review.evidence.effective import consensus_value
 from review.evidence.scorers import Scorer, metric_title
 from review.reports.estimates import corrected_score
-from review.reports.figure import Figure
+from review.reports.figure import Figure, plain
 from review.reports.inputs import ReportInputs, load_inputs
 from review.standing.tuning import ReleaseStep, release_step, score_despite_tuning
 from review.statistics.agreement.statistic import factorize
@@ -62,10 +63,18 @@ class MetricDrift:
 class StandingHistory:
     """Releases of a system over a question set, oldest first, and the drift of the experts by metric name."""
 
-    system: str
-    question_set: str
     releases: tuple[Release, ...]
-    drift: Mapping[str, MetricDrift]
+    drift: Mapping[str, MetricDrift] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, with the outcomes of the tests."""
+        document: dict[str, Any] = plain(self)
+        for release, entry in zip(self.releases, document["releases"], strict=True):
+            if release.tuning:
+                entry["tuning"]["fired"] = release.tuning.fired
+        for name, change in self.drift.items():
+            document["drift"][name] = {**document["drift"][name]["drift"], "shown": change.drift.shown}
+        return document
 
 
 def release_runs(run: Run, *, until: bool = False) -> list[Run]:
@@ -108,10 +117,7 @@ def standing_history(runs: Sequence[Run]) -> StandingHistory:
         steps += [step] if step else []
         tuning = _tuning(steps) if steps else None
         releases.append(_release(basis, earlier, step, tuning))
-    answer_set = inputs[-1].run.answer_set
-    return StandingHistory(
-        answer_set.system_version.system.name, answer_set.question_set.name, tuple(releases), rating_drift(inputs)
-    )
+    return StandingHistory(tuple(releases), rating_drift(inputs))
 
 
 def _tuning(steps: Sequence[ReleaseStep]) -> TuningTest:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evaluation.core.metric_specs import MetricKind
+from review.evidence.answers import RunAnswer
 from review.evidence.carried import equal_answers
 from review.models.queue_spec import CRITERIA_PER_ANSWER
-from review.queues.draws import sampling_frame, steering_metrics
 from review.reports.figure import Figure, Withheld, add_constant, withheld
 from review.reports.inputs import ReportInputs
+from review.statistics.agreement.statistic import Array
 from review.statistics.correction.frame import Component, frame_strata
 from review.statistics.correction.outcome import Target
 from review.statistics.sampling.member import Inclusion
@@ -34,24 +36,39 @@ class ReleaseStep:
 
 def release_step(before: ReportInputs, after: ReportInputs) -> ReleaseStep:
     """Compare the answers of two releases."""
-    answers, questions = before.evidence.answers, {row.question_pk for row in after.evidence.answers.values()}
+    questions = {row.question_pk for row in after.evidence.answers.values()}
+    answers = [row for row in before.evidence.answers.values() if not row.failed and row.question_pk in questions]
     pairs = equal_answers(after.run.answer_set_id, before.run.answer_set_id)
     unchanged = {earlier for current, earlier in pairs if current in after.evidence.answers}
-    members = [
-        member
-        for member in sampling_frame(before.run, steering_metrics(before.run)).members
-        if member.key in answers and answers[member.key].question_pk in questions
-    ]
     rated, sampled = _rated_answers(before, after), _random_answers(before)
-    scores = [np.nan if member.judge_score is None else member.judge_score for member in members]
-    score_level = score_levels(np.array(scores, dtype=np.float64)).tolist()
+    levels = score_levels(_judge_scores(before, answers)).tolist()
     tested = [
-        (member.key not in unchanged, member.key in rated, (level, member.category))
-        for member, level in zip(members, score_level, strict=True)
-        if member.key not in rated or member.key in sampled
+        (row.answer_id not in unchanged, row.answer_id in rated, (level, row.category))
+        for row, level in zip(answers, levels, strict=True)
+        if row.answer_id not in rated or row.answer_id in sampled
     ]
-    changed, rated_flags, levels = zip(*tested, strict=True) if tested else ((), (), ())
-    return ReleaseStep(changed, rated_flags, levels, sum(member.key not in unchanged for member in members))
+    changed, rated_flags, tested_levels = zip(*tested, strict=True) if tested else ((), (), ())
+    changed_answers = sum(row.answer_id not in unchanged for row in answers)
+    return ReleaseStep(changed, rated_flags, tested_levels, changed_answers)
+
+
+def _judge_scores(basis: ReportInputs, answers: Sequence[RunAnswer]) -> Array:
+    """Mean of the judged metrics of each answer, as shares of their scales; NaN without any."""
+    scales = {
+        pk: metric.read_scale()
+        for pk, metric in basis.evidence.metrics.items()
+        if metric.kind not in {MetricKind.RULE, MetricKind.EMBEDDING} and not metric.read_scale().labels
+    }
+    scores = np.full(len(answers), np.nan)
+    for position, answer in enumerate(answers):
+        values = [
+            (judged.value - scale.low) / scale.width
+            for pk, scale in scales.items()
+            if (judged := basis.evidence.scored.get(pk, {}).get(answer.answer_id)) and judged.value is not None
+        ]
+        if values:
+            scores[position] = sum(values) / len(values)
+    return scores
 
 
 def _rated_answers(before: ReportInputs, after: ReportInputs) -> set[int]:

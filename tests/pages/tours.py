@@ -118,6 +118,7 @@ def pages_of_a_lead() -> list[str]:
         reverse("adjudication-rubric", args=[item_id, "correctness"]),
         *(page for site in sites() if hasattr(site, "lead_pages") for page in site.lead_pages(vector, run)),
         reverse("run-retrieval", args=[run.pk]),
+        reverse("run-standing", args=[run.pk]),
         reverse("intervals"),
         reverse("question-set-list"),
         reverse("question-set", args=[QuestionSet.objects.latest("pk").pk]),
