@@ -85,7 +85,7 @@ NAMES: dict[type[StrEnum], str] = {
     DifferenceVerdict: "better worse alike cannot_tell",
     SpendOption: "questions reviewers ratings repeats",
     RetrievalMetric: "precision_at_k recall_at_k ndcg_at_k",
-    Strategy: "all uniform stratified fails_plus_share uncertainty hand_picked second_opinion",
+    Strategy: "all uniform stratified fails_plus_share uncertainty hand_picked second_opinion recheck",
 }
 
 

@@ -194,6 +194,10 @@ REFUSALS = {
     # Queues
     "all_rated": _("All answers are rated on these criteria or waiting in an open queue. None are left to sample."),
     "nothing_rated_once": _("No answer has been rated by exactly one expert, so none needs a second opinion."),
+    "nothing_to_recheck": _(
+        "No answer is due for a recheck: there are no ratings of identical answers in earlier releases, or enough of "
+        "them were rated again."
+    ),
     "second_opinion_pool": _(
         "For second opinions, choose “Anyone available takes the next answer”. Each answer goes to "
         "people who haven't rated it."

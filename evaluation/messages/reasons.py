@@ -174,8 +174,8 @@ REASON_MESSAGES = {
         "of these answers."
     ),
     "tuned": _(
-        "Rated answers were changed more often than others, so ratings of them say little about new questions. At least "
-        "20 ratings of never-rated questions are needed."
+        "Rated answers were changed more often than others, so ratings of them say little about new questions. "
+        "At least 20 ratings of never-rated questions are needed."
     ),
     "drifted": _("Experts rate identical answers differently today, so earlier ratings no longer stand for them."),
     "not_both_rated": _("Experts have not rated the same metrics in both runs."),

@@ -121,6 +121,7 @@ class QueueSpec(Spec):
                 Strategy.UNCERTAINTY: _("Where the judge is least consistent"),
                 Strategy.HAND_PICKED: _("Questions I choose (no corrected score)"),
                 Strategy.SECOND_OPINION: _("Already rated answers (second opinion)"),
+                Strategy.RECHECK: _("Answers rated in earlier releases (recheck)"),
             },
         ),
     )

@@ -121,7 +121,7 @@ def plan_sample(
     nothing and leave earlier draws unchanged.
 
     :raises DomainError: as :func:`review.statistics.sampling.draw.draw`."""
-    if spec.rotates_criteria(len(metrics)) and spec.strategy is not Strategy.SECOND_OPINION:
+    if spec.rotates_criteria(len(metrics)) and not spec.strategy.draws_rated:
         return _plan_rotated(run, metrics, spec, size, seed, params, same_queue)
     metric_ids = [metric.pk for metric in metrics]
     standing = frozenset.intersection(*_standing_by_metric(run, metric_ids, spec.strategy).values())

@@ -188,7 +188,7 @@ def sufficient_size(
 
     ``None`` if no number does. Larger samples are tried by the rule that decides in the end: the number is enough, and
     near the smallest."""
-    if spec.strategy in {Strategy.ALL, Strategy.HAND_PICKED, Strategy.SECOND_OPINION} or spec.share is not None:
+    if not spec.strategy.has_probabilities or spec.strategy is Strategy.ALL or spec.share is not None:
         return None
     shares = {run.pk: size for run, size in zip(runs, split_size(runs, plan.frame_size), strict=True)}
     for _ in range(MAX_TRIES):

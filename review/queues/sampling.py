@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from evaluation.core.errors import DomainError
 from evaluation.models import MetricDefinition, Run
 from review.evidence.answers import ring_offset
+from review.evidence.effective import standing_answers
 from review.models import Rating, ReviewItem, ReviewQueue
 from review.models.queue_spec import Distribution, QueueSpec
 from review.queues.draws import RunSample, plan_sample, sampling_frame
 from review.statistics.sampling.member import DrawParams, Strategy
+from review.statistics.standing import recheck_size
 
 # One set of parameters for all runs, or one per run by primary key.
 ParamsByRun = DrawParams | Mapping[int, DrawParams] | None
@@ -19,6 +21,7 @@ ParamsByRun = DrawParams | Mapping[int, DrawParams] | None
 _NOTHING_TO_RATE = {
     Strategy.HAND_PICKED: "nothing_picked",
     Strategy.SECOND_OPINION: "nothing_rated_once",
+    Strategy.RECHECK: "nothing_to_recheck",
 }
 
 
@@ -69,23 +72,27 @@ def plan_queue(
     """Draw from each run, without storing anything. The first run takes the queue's own seed; seeds of the others
     derive from it, so that draws are independent.
 
-    :raises DomainError: ``size_below_one``, ``nothing_picked``, ``nothing_rated_once``, ``all_rated`` or
-    ``second_opinion_pool``; as draws."""
-    if not _contributes_answers(spec.size, spec.strategy):
+    :raises DomainError: ``size_below_one``, ``nothing_picked``, ``nothing_rated_once``, ``nothing_to_recheck``,
+    ``all_rated`` or ``second_opinion_pool``; as draws."""
+    if spec.strategy is not Strategy.RECHECK and not _contributes_answers(spec.size, spec.strategy):
         raise DomainError("size_below_one", size=spec.size)
     second_opinions: dict[int, SecondOpinion] = {}
     if spec.strategy is Strategy.SECOND_OPINION:
         if spec.distribution is not Distribution.POOL:
             raise DomainError("second_opinion_pool")
         second_opinions = _find_second_opinions(runs, metrics, reviewer_ids, spec.reviews_needed)
+    rated_metrics = {answer: opinion.metric_ids for answer, opinion in second_opinions.items()}
     samples: dict[int, RunSample] = {}
     seeds: dict[int, int] = {}
     items: dict[int, PlannedItem] = {}
     frame_answers: set[int] = set()
     for run, share in zip(runs, split_size(runs, spec.size), strict=True):
         draw_params = params_for_run(run, params) or DrawParams()
-        if spec.strategy is Strategy.SECOND_OPINION:
-            draw_params = replace(draw_params, keys=frozenset(second_opinions.keys() & sampling_frame(run, []).keys))
+        if spec.strategy is Strategy.RECHECK:
+            rechecks, share = _find_rechecks(run, metrics)
+            rated_metrics |= rechecks
+        if spec.strategy.draws_rated:
+            draw_params = replace(draw_params, keys=frozenset(rated_metrics.keys() & sampling_frame(run, []).keys))
             share = min(share, len(draw_params.keys))
         if not _contributes_answers(share, spec.strategy):
             frame_answers |= sampling_frame(run, []).keys
@@ -97,8 +104,8 @@ def plan_queue(
         samples[run.pk] = plan_sample(run, metrics, spec, share, seeds[run.pk], draw_params, same_answers)
         frame_answers.update(answer.key for answer in samples[run.pk].sample)
         for answer, metric_ids in samples[run.pk].metrics_by_answer.items():
-            asked_ids = second_opinions[answer].metric_ids if answer in second_opinions else metric_ids
             planned_item = items.setdefault(answer, PlannedItem(run.pk, []))
+            asked_ids = rated_metrics.get(answer, metric_ids)
             planned_item.metric_ids.extend(pk for pk in asked_ids if pk not in planned_item.metric_ids)
     if not items:
         raise DomainError(_NOTHING_TO_RATE.get(spec.strategy, "all_rated"))
@@ -154,3 +161,20 @@ def _find_second_opinions(
             asked_ids = [metric.pk for metric in metrics if metric.pk in metric_ids[answer]]
             second_opinions[answer] = SecondOpinion(asked_ids, others)
     return second_opinions
+
+
+def _find_rechecks(run: Run, metrics: Sequence[MetricDefinition]) -> tuple[dict[int, list[int]], int]:
+    """Find the standing answers of a run that nobody rated again: the metrics with a standing rating by answer, and the
+    number of answers that are due. Answers that wait in an open queue are left out, and count as rated again."""
+    standing_by_metric = standing_answers(run, [metric.pk for metric in metrics])
+    metric_ids: dict[int, list[int]] = {}
+    for metric, answers in standing_by_metric.items():
+        for answer in answers:
+            metric_ids.setdefault(answer, []).append(metric)
+    ratings = Rating.objects.filter(answer__in=metric_ids, metric__in=metrics, phase="initial")
+    waiting = ReviewItem.objects.filter(
+        answer__in=metric_ids, state=ReviewItem.State.OPEN, queue__state=ReviewQueue.State.OPEN
+    )
+    repeated = {*ratings.values_list("answer", flat=True), *waiting.values_list("answer", flat=True)}
+    due = recheck_size(len(metric_ids)) - len(repeated)
+    return {answer: ids for answer, ids in metric_ids.items() if answer not in repeated}, max(0, due)

@@ -55,6 +55,7 @@ TITLES: dict[str, str | Promise] = {
     Strategy.UNCERTAINTY: _("where the judge is least consistent"),
     Strategy.HAND_PICKED: _("hand-picked"),
     Strategy.SECOND_OPINION: _("second opinions"),
+    Strategy.RECHECK: _("rechecks"),
 }
 
 

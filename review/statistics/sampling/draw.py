@@ -202,7 +202,7 @@ def _draw_hand_picked(frame: list[Member], size: int, random: Random, params: Dr
     return [DrawnAnswer(member.key, ALL, None, member.key in params.keys) for member in frame]
 
 
-def _draw_second_opinion(frame: list[Member], size: int, random: Random, params: DrawParams) -> list[DrawnAnswer]:
+def _draw_rated(frame: list[Member], size: int, random: Random, params: DrawParams) -> list[DrawnAnswer]:
     _check_size(size)
     keys = sorted(params.keys)
     if not keys:
@@ -234,7 +234,8 @@ _STRATEGIES: dict[Strategy, Callable[[list[Member], int, Random, DrawParams], li
     Strategy.FAILS_PLUS_SHARE: _draw_fails_plus_share,
     Strategy.UNCERTAINTY: _draw_uncertainty,
     Strategy.HAND_PICKED: _draw_hand_picked,
-    Strategy.SECOND_OPINION: _draw_second_opinion,
+    Strategy.SECOND_OPINION: _draw_rated,
+    Strategy.RECHECK: _draw_rated,
 }
 
 

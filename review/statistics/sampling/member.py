@@ -26,11 +26,17 @@ class Strategy(StrEnum):
     UNCERTAINTY = "uncertainty"
     HAND_PICKED = "hand_picked"
     SECOND_OPINION = "second_opinion"
+    RECHECK = "recheck"
 
     @property
     def has_probabilities(self) -> bool:
         """Return whether every answer has a known probability, so that the ratings can correct scores."""
-        return self not in {Strategy.HAND_PICKED, Strategy.SECOND_OPINION}
+        return self is not Strategy.HAND_PICKED and not self.draws_rated
+
+    @property
+    def draws_rated(self) -> bool:
+        """Return whether the strategy draws among answers that have ratings."""
+        return self in {Strategy.SECOND_OPINION, Strategy.RECHECK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +86,9 @@ class DrawParams:
     """Parameters of a strategy besides its size.
 
     ``certain``: answers taken by earlier draws whose ratings were seen. They are sampled with probability 1, and the
-    others are drawn separately. ``keys``: answers that ``hand_picked`` takes, or ``second_opinion`` draws from.
-    ``fail_below``: judge scores under it are fails. ``share`` (0 to 1): share of the other answers that is taken,
-    instead of the size. ``spread``: the judge's disagreement with itself per answer, in any unit, not negative.
+    others are drawn separately. ``keys``: answers that ``hand_picked`` takes, or ``second_opinion`` and ``recheck``
+    draw from. ``fail_below``: judge scores under it are fails. ``share`` (0 to 1): share of the other answers that is
+    taken, instead of the size. ``spread``: the judge's disagreement with itself per answer, in any unit, not negative.
     ``pilot_sd``: standard deviation of the experts' values (or of expert minus judge) per stratum from earlier ratings,
     for Neyman allocation. ``merge_below``: strata with a smaller share of the frame are merged. ``per_stratum``:
     minimum sample of a stratum."""

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
 
 from evaluation.core.errors import DomainError
 from evaluation.models import Run, User
@@ -15,6 +20,7 @@ from review.statistics.correction.outcome import Target
 from review.statistics.sampling.member import DrawParams
 from tests.factories import make_answer_set, make_judge, make_user, unique
 from tests.review.builders import answer_rows, answers_to, assignment_of, imported_rating, metric, rate, run_over
+from tests.review.clients import Caller
 from tests.review.sampled import fill
 
 pytestmark = pytest.mark.django_db
@@ -137,3 +143,55 @@ def test_rotated_criteria_are_not_asked_where_they_stand(earlier_run: Run, relea
     assert len(asked) == 40
     assert not any(metric("correctness").pk in asked[pk] for pk in standing)
     assert any(metric("correctness").pk in asked[pk] for pk in asked.keys() - standing)
+
+
+def test_recheck_takes_ten_standing_answers(release: Run) -> None:
+    """Of 20 standing answers 10 are due, whatever the size; another queue finds none."""
+    queue = queue_over(release, strategy="recheck", size=3)
+    positions = queued_positions(queue, release)
+    assert len(positions) == 10
+    assert positions <= set(range(10, 30))
+    assert set(Draw.objects.get(queue=queue).frame.values_list("probability", flat=True)) == {None}
+    with pytest.raises(DomainError, match="nothing_to_recheck"):
+        queue_over(release, strategy="recheck")
+
+
+def test_recheck_asks_only_criteria_whose_rating_stands(release: Run) -> None:
+    spec = QueueSpec(strategy="recheck", seed=1)
+    queue = make_queue(release, spec, metrics=["correctness", "faithfulness"], reviewers=[reviewer_of(release)])
+    asked = ReviewItem.objects.filter(queue=queue).values_list("metric_ids", flat=True)
+    assert {pk for ids in asked for pk in ids} == {metric("correctness").pk}
+
+
+def test_first_release_has_nothing_to_recheck(earlier_run: Run) -> None:
+    with pytest.raises(DomainError, match="nothing_to_recheck"):
+        queue_over(earlier_run, strategy="recheck")
+
+
+def test_recheck_leaves_the_corrected_score_alone_but_for_the_new_values(release: Run) -> None:
+    """All 20 others are rated 4. A recheck moves one of the standing answers from 1 to 5: + 4 / 40."""
+    queue = queue_over(release, strategy="all")
+    person = queue.members.get().reviewer
+    for at in queued_positions(queue, release):
+        rate(assignment_of(queue, answer_rows(release)[at], person, release), metric("correctness"), 4)
+    recheck = queue_over(release, strategy="recheck")
+    person = recheck.members.get().reviewer
+    at = 10
+    rate(assignment_of(recheck, answer_rows(release)[at], person, release), metric("correctness"), 5)
+    figure = load_inputs(release).correction.of_metric(metric("correctness"), target=Target.THIS_RUN)
+    assert (figure.low, figure.value, figure.high) == (3.6, 3.6, 3.6)
+
+
+def test_command_form_and_rest_offer_rechecks(release: Run, client: Client) -> None:
+    lead = make_user("lead", release.project)
+    person = reviewer_of(release)
+    client.force_login(lead)
+    page = client.get(reverse("queue-new"), {"run": release.pk, "strategy": "recheck"}).content.decode()
+    assert '<option value="recheck" selected>' in page
+    output = StringIO()
+    call_command("make_queue", str(release.pk), "--strategy", "recheck", "--metrics", "correctness", "--reviewers",
+                 person.username, stdout=output)  # fmt: skip
+    assert output.getvalue().startswith("queue ")
+    body = {"runs": [release.pk], "metrics": METRIC, "reviewers": [person.username], "strategy": "recheck"}
+    response = Caller(lead).post("review-queues/", body)
+    assert (response.status_code, response.json()["code"]) == (409, "nothing_to_recheck")
