@@ -17,6 +17,7 @@ from review.reports.gate import Gate, GateCheck, GateRequest, GateRule, GateScor
 from review.reports.report import Report
 from review.reports.retrieval import UNRATED, CorrectedRetrieval, RepairedRetrieval, reads_labels, repaired_retrieval
 from review.reports.scores import score_side
+from review.standing.selectors import release_findings
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.correction.outcome import Target
 from review.statistics.paired_tests.gate import (
@@ -32,7 +33,7 @@ from review.statistics.paired_tests.gate import (
 )
 from review.statistics.paired_tests.paired import PairedDifference, paired_difference
 
-PARTLY_CORRECTED, MORE_PASSAGES = "partly_corrected", "more_passages"
+PARTLY_CORRECTED, MORE_PASSAGES, DRIFTED = "partly_corrected", "more_passages", "drifted"
 
 
 def check_request(request: GateRequest) -> GateRequest:
@@ -97,12 +98,14 @@ def gate_between(current: Side, run_difference: RunDifference | None, request: G
             current, gate_on, request.fail_under, gate_confidence(looks)
         )
         checks.append(_undecided_if_unlabelled(check, gate_on, current, current.report.retrieval))
+        checks[-1] = _with_release_findings(checks[-1], gate_on, current, gate_confidence(looks))
     if run_difference is not None and request.max_drop is not None:
         if gate_on.is_metric:
             checks.append(_check_metric_drop(run_difference, gate_on, request.max_drop, request.confidence))
         else:
             check = _check_drop(run_difference, gate_on, request.max_drop, across_models=request.across_models)
             checks.append(_undecided_if_unlabelled(check, gate_on, current, run_difference.retrieval))
+            checks[-1] = _with_release_findings(checks[-1], gate_on, current, gate_confidence(looks))
         checks[-1] = _with_margin(checks[-1], request.margin)
     complete = current.basis.run.state == Run.State.COMPLETED
     return Gate(
@@ -127,6 +130,23 @@ def _unusable_reason(figure: Figure) -> str:
     if figure.partly_corrected:
         return PARTLY_CORRECTED
     return "" if figure.is_planned else UNPLANNED_ROUND
+
+
+def _with_release_findings(check: GateCheck, gate_on: GateScore, current: Side, confidence: float) -> GateCheck:
+    """Apply what earlier releases show to a corrected score: it is undecided if experts rate differently today than in
+    the ratings it keeps, and rests on never-rated questions if the system was tuned to the ratings."""
+    if gate_on is not GateScore.CORRECTED or check.reason or check.value is None:
+        return check
+    findings = release_findings(current.basis, confidence)
+    if findings.drifted:
+        return replace(check, verdict=GateVerdict.UNDECIDED, reason=DRIFTED, settling=None)
+    figure = findings.despite_tuning
+    if figure is None or check.rule is GateRule.MAX_DROP:
+        return check
+    if figure.value is None or figure.low is None or figure.high is None:
+        return replace(check, verdict=GateVerdict.UNDECIDED, reason=figure.withheld, settling=None)
+    verdict = fail_under(figure.low, figure.high, check.limit)
+    return replace(check, value=figure.value, low=figure.low, high=figure.high, verdict=verdict, settling=None)
 
 
 def _with_margin(check: GateCheck, margin: float | None) -> GateCheck:

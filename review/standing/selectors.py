@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,32 @@ def standing_history(runs: Sequence[Run]) -> StandingHistory:
         tuning = _tuning(steps) if steps else None
         releases.append(_release(basis, earlier, step, tuning))
     return StandingHistory(tuple(releases), rating_drift(inputs))
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseFindings:
+    """Findings on earlier releases that bear on the score of the newest one.
+
+    ``drifted`` are the metrics on which experts rate differently today, if ratings were carried to this release.
+    ``despite_tuning`` is the score for questions like these from never-rated questions, ``None`` without tuning."""
+
+    drifted: tuple[str, ...] = ()
+    despite_tuning: Figure | None = None
+
+
+def release_findings(basis: ReportInputs, confidence: float = 0.95) -> ReleaseFindings:
+    """Test the releases up to the given one."""
+    runs = [run for run in release_runs(basis.run, until=True) if run.answer_set_id != basis.run.answer_set_id]
+    if not runs:
+        return ReleaseFindings()
+    earlier = [load_inputs(run) for run in runs]
+    inputs = [*earlier, basis]
+    carried = any(labels.carried for labels in basis.correction.labels.values())
+    drifted = [name for name, change in rating_drift(inputs).items() if change.drift.shown] if carried else []
+    if not _tuning([release_step(*pair) for pair in pairwise(inputs)]).fired:
+        return ReleaseFindings(tuple(drifted))
+    with_slopes = replace(basis, correction=replace(basis.correction, slopes=_slopes(basis, earlier)))
+    return ReleaseFindings(tuple(drifted), score_despite_tuning(with_slopes, earlier, confidence))
 
 
 def _tuning(steps: Sequence[ReleaseStep]) -> TuningTest:

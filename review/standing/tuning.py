@@ -89,7 +89,7 @@ def _random_answers(basis: ReportInputs) -> set[int]:
     return sampled | {answer for answer, _ in basis.evidence.standing}
 
 
-def score_despite_tuning(basis: ReportInputs, earlier: Sequence[ReportInputs]) -> Figure:
+def score_despite_tuning(basis: ReportInputs, earlier: Sequence[ReportInputs], confidence: float = 0.95) -> Figure:
     """Score for questions like these, from the questions that nobody had rated before this release."""
     n = len(basis.evidence.answers)
     escape = _escape_chances(earlier)
@@ -99,7 +99,7 @@ def score_despite_tuning(basis: ReportInputs, earlier: Sequence[ReportInputs]) -
         for component in basis.correction.components(basis.profile, basis.machine)
     ]
     usable = [component for component in components if component is not None]
-    estimate = never_rated_score(usable) if len(usable) == len(components) else None
+    estimate = never_rated_score(usable, confidence) if len(usable) == len(components) else None
     if estimate is None:
         return withheld(Withheld.TUNED, n)
     extra = {"labels": estimate.labels, "method": "never_rated"}
