@@ -12,7 +12,7 @@ from review.evidence.answers import RunAnswer
 from review.evidence.carried import equal_answers
 from review.models.queue_spec import CRITERIA_PER_ANSWER
 from review.reports.figure import Figure, Withheld, add_constant, withheld
-from review.reports.inputs import ReportInputs
+from review.reports.inputs import MetricLabels, ReportInputs
 from review.statistics.agreement.statistic import Array
 from review.statistics.correction.frame import Component, frame_strata
 from review.statistics.correction.outcome import Target
@@ -83,7 +83,8 @@ def _random_answers(basis: ReportInputs) -> set[int]:
     sampled = {
         answer
         for labels in basis.correction.labels.values()
-        for answer, place in labels.places.items()
+        for sample_round in labels.samples.rounds
+        for answer, place in sample_round.inclusions.items()
         if place.sampled and place.probability is not None
     }
     return sampled | {answer for answer, _ in basis.evidence.standing}
@@ -124,21 +125,32 @@ def _escape_chances(earlier: Sequence[ReportInputs]) -> dict[int, float]:
 
 
 def _rating_probabilities(basis: ReportInputs) -> dict[int, float]:
-    """Chance of each answer to be sampled and reached for any metric.
+    """Chance of each answer to be sampled and reached for any metric, in any round.
 
     Where criteria rotate, each sampled answer gets the same number of them, so the chances by metric add up to as many
     times the answer's."""
     by_answer: dict[int, list[float]] = {}
     for labels in basis.correction.labels.values():
-        reached = _reached_shares(labels.places, labels.means.keys() | labels.silent)
-        for answer, place in labels.places.items():
-            if place.probability is not None and answer in basis.evidence.answers:
-                by_answer.setdefault(answer, []).append(place.probability * reached.get(place.stratum, 0.0))
+        for answer, escape in _metric_escapes(labels).items():
+            if answer in basis.evidence.answers:
+                by_answer.setdefault(answer, []).append(1.0 - escape)
     rotated = any(draw.metric_id is not None for draw in basis.samples.draws)
     return {
         answer: min(1.0, max(max(chances), sum(chances) / CRITERIA_PER_ANSWER if rotated else 0.0))
         for answer, chances in by_answer.items()
     }
+
+
+def _metric_escapes(labels: MetricLabels) -> dict[int, float]:
+    """Chance of each answer that no round had it rated for a metric."""
+    escapes: dict[int, float] = {}
+    served = labels.means.keys() | labels.silent
+    for sample_round in labels.samples.rounds:
+        reached = _reached_shares(sample_round.inclusions, served)
+        for answer, place in sample_round.inclusions.items():
+            chance = (place.probability or 0.0) * reached.get(place.stratum, 0.0)
+            escapes[answer] = escapes.get(answer, 1.0) * (1.0 - chance)
+    return escapes
 
 
 def _reached_shares(places: Mapping[int, Inclusion], served: Collection[int]) -> dict[str, float]:

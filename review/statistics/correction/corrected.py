@@ -154,7 +154,8 @@ def fit_component(
     if isinstance(fits[-1], Obstacle) and all(isinstance(fit, Obstacle) for fit in fits):
         return fits[-1]
     sizes = round_sizes(component)
-    weights = round_weights(len(component.frame), sizes, [isinstance(fit, _RoundFit) for fit in fits])
+    open_answers = int((~component.frame.standing).sum())
+    weights = round_weights(open_answers, sizes, [isinstance(fit, _RoundFit) for fit in fits])
     used = [(fit, weight) for fit, weight in zip(fits, weights, strict=True) if isinstance(fit, _RoundFit) and weight]
     shares = tuple(map(_round_share, fits, sizes, weights, _new_labels(component)))
     return _combined_fit(used, confidence, shares if len(fits) > 1 else ())
@@ -198,7 +199,7 @@ def _round_share(fit: _RoundFit | Obstacle, size: RoundSize, weight: float, labe
 
 def _new_labels(component: Component) -> list[int]:
     """Number of ratings of answers that each round drew first."""
-    counts, sampled_before = [], np.zeros(len(component.frame), dtype=np.bool_)
+    counts, sampled_before = [], component.frame.standing.copy()
     for review_round in rounds_of(component):
         counts.append(int((review_round.frame.labelled & ~sampled_before).sum()))
         sampled_before |= review_round.frame.sampled

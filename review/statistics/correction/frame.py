@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from review.statistics.agreement.statistic import Array, Flags, Indices
+from review.statistics.sampling.draw import STANDING
 
 # A component with fewer labels shows no figure.
 MIN_LABELS = 20
@@ -76,6 +77,12 @@ class SamplingFrame:
     def labelled(self) -> Flags:
         """Flags of the usable ratings: rated, and sampled with a known probability."""
         return np.asarray(~np.isnan(self.probability) & (self.state == ReviewState.RATED))
+
+    @cached_property
+    def standing(self) -> Flags:
+        """Flags of the answers that were rated before any draw, as equal answers of earlier answer sets."""
+        places = [place for place, name in enumerate(self.strata) if name == STANDING]
+        return np.asarray(np.isin(self.stratum, places))
 
     def with_values(self, judge: Array, rating: Array) -> SamplingFrame:
         """Copy of the frame with these values. A rating counts only for a sampled answer."""

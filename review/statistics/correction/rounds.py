@@ -36,9 +36,10 @@ def rounds_of(component: Component) -> tuple[EarlierRound, ...]:
 def round_sizes(component: Component) -> list[RoundSize]:
     """Size of each round of a component, in order.
 
-    An answer counts in the first round that sampled it, once reviewers reached it. For a finished round this is the
+    An answer counts in the first round that sampled it, once reviewers reached it. Answers with a standing rating count
+    in none. For a finished round this is the
     number of answers drawn; for a round in progress it does not depend on the ratings either."""
-    sizes, sampled_before = [], np.zeros(len(component.frame), dtype=np.bool_)
+    sizes, sampled_before = [], component.frame.standing.copy()
     for review_round in rounds_of(component):
         frame = review_round.frame
         reached = (frame.state == ReviewState.RATED) | (frame.state == ReviewState.NO_RESPONSE)
@@ -49,7 +50,7 @@ def round_sizes(component: Component) -> list[RoundSize]:
 
 def round_weights(frame_size: int, sizes: Sequence[RoundSize], usable: Sequence[bool]) -> list[float]:
     """Weights of the rounds in the composite, in order: at least 0, with sum 1. ``frame_size`` is the number of answers
-    of the frame; rounds that are not ``usable`` have weight 0.
+    of the frame without a standing rating; rounds that are not ``usable`` have weight 0.
 
     Planned rounds are weighted by ``1 / R_r - 1 / R_(r-1)``, where ``R_r`` answers are left after round r. This is the
     inverse of the variance of a simple sample of them, so the composite of simple samples has the variance of one
