@@ -47,7 +47,7 @@ from review.statistics.precision import (
 )
 from review.statistics.retrieval_truth import draw, estimates
 from review.statistics.retrieval_truth.pool import Pool, RetrievalMetric
-from review.statistics.sampling.draw import allocate
+from review.statistics.sampling.draw import STANDING, allocate
 from tests.docs.figures import ROOT, Computed, Value, table
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 from tools.bench import retrieval as bench
@@ -99,6 +99,7 @@ def correction(text: str) -> Computed:
         "stratified": {name: stratified[name] for name in ("corrected", "low", "high")},
         "skewed": skewed(),
         "partly": partly(text),
+        "standing": standing(text),
         "plan": plan(text),
         "compared": compared(text),
         "varying": varying(text),
@@ -184,6 +185,26 @@ def fitted_deviation(component: Component) -> float:
     fit = fit_component(component)
     assert isinstance(fit, ComponentFit)
     return fit.influence.design_variance**0.5
+
+
+def standing(text: str) -> dict[str, Value]:
+    """40 answers with standing ratings, and a draw of the other 60 with the slope of earlier ratings; then the draw's
+    ratings as those of a uniform draw of all 100 answers."""
+    drawn = example_answers(text, "standing")
+    kept = [FrameAnswer(100 + index, 1.0, float(index < 30), ReviewState.RATED, 1.0, STANDING) for index in range(40)]
+    component = Component("standing", frame_of([*kept, *drawn]), 0.0, 1.0, yes_no=True, slope=0.6)
+    result = estimate(corrected_component(component))
+    fresh = [replace(answer, probability=0.2) for answer in drawn]
+    unrated = [FrameAnswer(answer.key, 1.0, probability=0.2) for answer in kept]
+    alone = estimate(corrected_component(Component("fresh", frame_of([*unrated, *fresh]), 0.0, 1.0, yes_no=True)))
+    return {
+        "score": result.value,
+        "rest": (result.value - 0.4 * 0.75) / 0.6,
+        "low": result.low,
+        "high": result.high,
+        "fresh_low": alone.low,
+        "fresh_high": alone.high,
+    }
 
 
 def skewed() -> dict[str, Value]:
