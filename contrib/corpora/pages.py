@@ -88,7 +88,7 @@ class CorpusPage:
     @property
     def table(self) -> PlotTable:
         """The map as a table."""
-        header = (gettext("Chunks"), gettext("with questions"), gettext("without questions"))
+        header = (gettext("Chunks"), gettext("With questions"), gettext("Without questions"))
         rows = tuple(
             (row.document.title or row.document.external_id, _count_cells(row.document)) for row in self.documents
         )

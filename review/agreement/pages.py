@@ -236,11 +236,11 @@ def _trust_value(trust: MetricTrust) -> StatisticValue:
     return StatisticValue(numbers.format_number(verdict.value), numbers.format_interval(verdict.low, verdict.high), "")
 
 
-def scorer_title(author: str, *, baseline: bool) -> str:
+def _scorer_title(author: str, *, baseline: bool) -> str:
     """Title of a scorer; the baseline always has the same one."""
     if baseline:
-        return gettext("offline baseline")
-    return gettext("rule") if author == "rules" else author
+        return gettext("Offline baseline")
+    return gettext("Rule") if author == "rules" else author
 
 
 def _by_metric(figures: Figures) -> Iterator[tuple[str, Figures, list[tuple[str, Figures]]]]:
@@ -255,7 +255,7 @@ def _by_metric(figures: Figures) -> Iterator[tuple[str, Figures, list[tuple[str,
             judges, key=lambda author_and_figures: (not author_and_figures[1]["primary"], author_and_figures[0])
         )
         titled = [
-            (scorer_title(author, baseline=metric_figures["baseline"]), metric_figures)
+            (_scorer_title(author, baseline=metric_figures["baseline"]), metric_figures)
             for author, metric_figures in ranked_judges
         ]
         yield experts["title"]["ko" if get_language() == "ko" else "en"], experts, titled
@@ -270,8 +270,8 @@ def _metric_agreement(title: str, experts: Figures, titled: list[tuple[str, Figu
     ):
         scale = Scale.parse(experts["scale"])
         always = gettext("always “%(value)s”") % {"value": numbers.on_scale(guess["value"], scale)}
-        sides.append((gettext("always the most common score"), always, guess))
-    sides.append((gettext("experts with each other"), "", experts))
+        sides.append((gettext("Always the most common score"), always, guess))
+    sides.append((gettext("Experts with each other"), "", experts))
     first = first_statistics(Scale.parse(experts["scale"]))
     rows = [
         row

@@ -53,7 +53,7 @@ def judge_card(record: JudgeRecord) -> JudgeCard:
     judge = record.judge
     return JudgeCard(
         record=record,
-        title=gettext("offline baseline") if judge.is_baseline else f"{judge.name} v{judge.version}",
+        title=gettext("Offline baseline") if judge.is_baseline else f"{judge.name} v{judge.version}",
         price=_price(record),
         metrics=tuple(_metric(metric) for metric in record.metrics),
         warnings=tuple(_warnings(record)),

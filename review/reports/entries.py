@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Generic, Self, TypeVar
 
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 
 from review.charts.forest import Shape
 from review.reports.figure import Figure
@@ -68,7 +69,9 @@ class Entry(Generic[Row]):
 
     @property
     def page_heading(self) -> str:
-        return str(self.page_title or self.title)
+        """The title with a capital, as column heads have it; symbols such as *n* keep their letter."""
+        heading = str(self.page_title or self.title)
+        return heading if len(heading) == 1 else capfirst(heading)
 
     def with_title(self, title: str | Promise) -> Self:
         return replace(self, title=title, page_title="")

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from django.utils.text import capfirst
 from django.utils.translation import get_language, gettext, ngettext
 
 from evaluation.core.scales import Scale
@@ -219,7 +218,7 @@ def _any_time_remarks(report: Report, titles: Mapping[str, str]) -> list[str]:
 def _title(entry: Entry[Report], scores: OverallScores) -> str:
     if entry.mark is Shape.PLAIN and scores.label is FigureLabel.RULES_ONLY:
         return gettext("Rules only")
-    return capfirst(entry.page_heading)
+    return entry.page_heading
 
 
 def _remarks(scores: OverallScores, titles: Mapping[str, str]) -> list[str]:

@@ -85,7 +85,7 @@ def test_every_chart_has_a_label_and_a_table(run: Run, viewer: Client) -> None:
     assert [name.split(":")[0] for name in labels] == ["Confusion matrix", "Judge and experts", "Reliability curve"]
     assert "same value on 5 of 8 answers" in labels[0]  # means 4.5 4 3 1.5 2 4.5 3 5, halves up: not 5 6 7
     assert page.count("Show as table") == 4
-    assert "always the most common score" in page
+    assert "Always the most common score" in page
     assert "Agreement ceiling" in page
 
 
