@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-CORPUS = Path(__file__).resolve().parents[1] / "review" / "management" / "demo" / "corpus.jsonl"
+CORPUS = Path(__file__).resolve().parents[1] / "review" / "management" / "demo" / "en" / "corpus.jsonl"
 _WORD = re.compile(r"\w{2,}")
 
 

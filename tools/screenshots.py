@@ -37,21 +37,26 @@ LANGUAGES = ("en", "ko")
 LEAD_PAGES = {
     "home": "/",
     "runs": "/runs/",
-    "run": "/runs/4/",
-    "agreement": "/runs/4/agreement/",
-    "answer": "/answers/42/?run=4",
+    "run": "/runs/{run}/",
+    "agreement": "/runs/{run}/agreement/",
+    "answer": "/answers/{answer}/?run={run}",
     "queues": "/queues/",
-    "queue": "/queues/2/",
-    "queue-new": "/queues/new/?run=4",
+    "queue": "/queues/{queue}/",
+    "queue-new": "/queues/new/?run={run}",
     "question-sets": "/question-sets/",
-    "question-set": "/question-sets/1/",
-    "answers": "/runs/4/answers/",
-    "queue-people": "/queues/1/people/",  # of the examples, whose ratings are there
+    "question-set": "/question-sets/{set}/",
+    "answers": "/runs/{run}/answers/",
+    "queue-people": "/queues/{examples}/people/",  # of the examples, whose ratings are there
     "judges": "/judges/",
     "disputes": "/adjudication/",
-    "pairs-new": "/pairs/new/?run=4",
-    "compare": "/runs/compare/?runs=2,4",
+    "pairs-new": "/pairs/new/?run={run}",
+    "compare": "/runs/compare/?runs={vector},{run}",
     "new-evaluation": "/evaluations/new/",
+}
+# Keys of a fresh demo, whose content exists once per language.
+IDS = {
+    "en": {"vector": 8, "run": 10, "answer": 602, "examples": 3, "queue": 4, "set": 4},
+    "ko": {"vector": 3, "run": 5, "answer": 282, "examples": 1, "queue": 2, "set": 2},
 }
 PATIENCE = 300.0  # seconds for the demo to answer and for a page to load, on a busy machine
 
@@ -154,14 +159,16 @@ def main() -> None:
             lead.shoot("login", "/login/")
             lead.log_in("lead", passwords["lead"])
             for name, path in LEAD_PAGES.items():
-                lead.shoot(name, path)
+                lead.shoot(name, path.format(**IDS[language]))
         for language, width in views:  # afterwards, because rating changes the figures
             reviewer = Camera(browser, address, language, width)
             reviewer.log_in("reviewer1", passwords["reviewer1"])
             reviewer.shoot("reviewer-home", "/")
             reviewer.shoot("practice", "/practice/1/")
             reviewer.shoot("keys", "/keys/")
-            reviewer.shoot("review", "/review/2/", full_page=False)  # its bar stays at the end of the screen
+            reviewer.shoot(
+                "review", f"/review/{IDS[language]['queue']}/", full_page=False
+            )  # its bar stays at the end of the screen
             assert reviewer.page.locator("#rating").count(), "there is nothing to rate"
             rate_until_reveal(reviewer)
         workbench = prepare_workbench(environment)

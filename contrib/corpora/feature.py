@@ -19,7 +19,7 @@ from evaluation.extensions import Feature, SearchHit, SearchHits
 from evaluation.models import Run, User
 from review.management import demo
 
-FILE = Path(demo.__file__).parent / "corpus.jsonl"
+DEMO_DIR = Path(demo.__file__).parent
 
 
 def find_passages(user: User, words: str, most: int) -> SearchHits:
@@ -37,9 +37,10 @@ def _hit(chunk: Chunk) -> SearchHit:
 
 
 def import_demo_corpus(run_a: Run, run_b: Run, reviewers: list[User], lead: User) -> None:
-    """Import the documents that the demo systems searched."""
-    documents = read_documents(FILE.read_bytes(), FILE.name)
-    import_corpus(run_a.project, "demo", documents, by=lead)
+    """Import the documents that the demo systems searched, under the name of the question set."""
+    questions = run_a.answer_set.question_set
+    file = DEMO_DIR / questions.metadata["language"] / "corpus.jsonl"
+    import_corpus(run_a.project, questions.name, read_documents(file.read_bytes(), file.name), by=lead)
 
 
 FEATURE = Feature(

@@ -6,7 +6,6 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q
 from django.urls import reverse
@@ -21,41 +20,45 @@ from evaluation.extensions import Feature, LedgerCalls, TodoItem
 from evaluation.judges.shipped import baseline_judge
 from evaluation.models import Run, User
 
-PREFERENCES_FILE = Path(__file__).parent / "preferences.jsonl"
-DEMO_NAME = "Demo comparison · 데모 비교"
+DEMO_NAMES = {"en": "Demo comparison", "ko": "데모 비교"}
+DEMO_GUIDELINES = {
+    "en": "Choose the answer that helps the person who asked more, not the one that is written better.",
+    "ko": "문장력이 아니라 질문한 사람에게 더 도움이 되는 답변을 골라 주세요.",
+}
 DEMO_PAIRS = 12
 DEMO_SEED = 20261122
-DEMO_GUIDELINE = """\
-Choose the answer that helps the person who asked more, not the one that is written better.
-
-문장력이 아니라 질문한 사람에게 더 도움이 되는 답변을 골라 주세요.
-"""
 
 
 @transaction.atomic
 def create_demo_comparison(run_a: Run, run_b: Run, reviewers: list[User], lead: User) -> None:
-    """Create the demo comparison and its preferences, once. The values in the file run from -2 (A much better) to 2 (B
-    much better)."""
-    if PairSet.objects.filter(project=run_a.project_id, name=DEMO_NAME).exists():
+    """Create the demo comparison in the language of the runs and its preferences, once. The values in the file run from
+    -2 (A much better) to 2 (B much better)."""
+    language = run_a.answer_set.question_set.metadata["language"]
+    name = DEMO_NAMES[language]
+    if PairSet.objects.filter(project=run_a.project_id, name=name).exists():
         return
     pair_set = make_pairs(
         run_a,
         run_b,
-        name=DEMO_NAME,
+        name=name,
         reviewers=reviewers,
         size=DEMO_PAIRS,
-        guideline=DEMO_GUIDELINE,
+        guideline=DEMO_GUIDELINES[language],
         seed=DEMO_SEED,
         by=lead,
     )
     pairs = {pair.external_id: pair for pair in pair_set.pairs.all()}
     reviewers_by_name = {person.username: person for person in reviewers}
-    for line in PREFERENCES_FILE.read_text(encoding="utf-8").splitlines():
+    for line in preferences_file(language).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         pair, person, value = pairs[row["question_id"]], reviewers_by_name[row["reviewer"]], row["value"]
         shown_value = -value if is_swapped(pair_set, pair, person) else value
         store_preference(pair_set, pair, person, shown_value, reason=row["reason"], seconds=35.0)
-    judge_pairs(pair_set, baseline_judge(pair_set.project, settings.LANGUAGE_CODE))
+    judge_pairs(pair_set, baseline_judge(pair_set.project, language))
+
+
+def preferences_file(language: str) -> Path:
+    return Path(__file__).parent / f"preferences_{language}.jsonl"
 
 
 def pair_calls(projects: Collection[int]) -> LedgerCalls:

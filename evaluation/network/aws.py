@@ -1,7 +1,7 @@
 """Signatures of requests to AWS by ``botocore``, of which only the credential chain and the signing are used.
 
 The guarded transport sends the signed requests. ``botocore`` itself calls only the credential services that the
-operator's environment and AWS profile name; reasons: docs/decisions/0024."""
+operator's environment and AWS profile name; reasons: docs/decisions/0025."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from evaluation.extensions import TodoItem, features
 from evaluation.models import Run, User
 from review.decisions.cases import open_cases
 from review.models import ReviewQueue
-from review.queues.access import cases_for_lead
+from review.queues.access import cases_for_lead, outside_readers_language
 from review.queues.pace import queue_seconds
 from review.queues.progress import own_progress_by_queue
 from review.reports.report import Report
@@ -94,7 +94,7 @@ def load_open_work(user: User) -> OpenWork:
     """Collect the user's open work."""
     own_queues = ReviewQueue.objects.filter(state=ReviewQueue.State.OPEN, members__reviewer=user)
     own_queues = own_queues.filter(project__in=access.projects_with(user, Action.RATE).values("pk")).order_by(
-        "deadline", "pk"
+        "deadline", outside_readers_language(), "pk"
     )
     queues = list(own_queues)
     progress = own_progress_by_queue(queues, user)

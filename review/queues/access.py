@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, Generic, cast
 
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
-from django.db.models import Exists, Manager, OuterRef, Q, QuerySet
+from django.db.models import Case, Exists, Manager, OuterRef, Q, QuerySet, When
 from django.http import Http404
+from django.utils.translation import get_language
 
 from evaluation.accounts import access
 from evaluation.accounts.access import MAX_ID, M, UserOrAnonymous
@@ -31,6 +32,12 @@ def visible_queues(user: UserOrAnonymous) -> QuerySet[ReviewQueue]:
         pk__in=(memberships.filter(reviewer=user) if isinstance(user, User) else memberships.none()).values("queue")
     )
     return ReviewQueue.objects.filter(lead_filter | member_filter).order_by("-id")
+
+
+def outside_readers_language() -> Case:
+    """Sort key of queues: 0 for those with answers to questions in the reader's language, else 1."""
+    language = Q(run__answer_set__question_set__metadata__language=get_language())
+    return Case(When(Exists(Draw.objects.filter(language, queue=OuterRef("pk"))), then=0), default=1)
 
 
 def queues_led_by(user: UserOrAnonymous) -> QuerySet[ReviewQueue]:

@@ -28,7 +28,14 @@ from review.evidence.answers import record_queue_exposure
 from review.models import Draw, QueueMember, ReviewQueue
 from review.models.queue_spec import Mode, QueueSpec
 from review.models.queues import FIRST_OCCASION
-from review.queues.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, visible_queues
+from review.queues.access import (
+    cases_for_lead,
+    leads,
+    outside_readers_language,
+    queue_for_lead,
+    queue_for_reading,
+    visible_queues,
+)
 from review.queues.creation import check_settings, make_queue
 from review.queues.design import SampleDesign, design_samples, draw_params_by_run, unrated_range
 from review.queues.distribution import answers_to_questions
@@ -79,10 +86,10 @@ ITEMS_PER_PAGE = 50
 
 @signed_in_get
 def queue_list(request: HttpRequest) -> HttpResponse:
-    """List the queues that the user leads or is a member of, newest first."""
+    """List the queues that the user leads or is a member of: those in the reader's language first, then the newest."""
     user = signed_in_user(request)
     led_projects = set(access.projects_with(user, Action.MANAGE_REVIEW).values_list("pk", flat=True))
-    queues = list(visible_queues(user)[:MAX_LISTED])
+    queues = list(visible_queues(user).order_by(outside_readers_language(), "-pk")[:MAX_LISTED])
     member_queue_ids = set(
         QueueMember.objects.filter(reviewer=user, queue__in=queues).values_list("queue_id", flat=True)
     )

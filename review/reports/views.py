@@ -7,6 +7,7 @@ from dataclasses import replace
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils.translation import get_language
 
 from evaluation.accounts import access
 from evaluation.accounts.access import roles_anywhere, signed_in_get, signed_in_post, signed_in_user
@@ -45,13 +46,15 @@ NEWEST = 6
 
 @signed_in_get
 def home(request: HttpRequest) -> HttpResponse:
-    """Show pending tasks and the newest runs of the user's projects. Rules-only runs fold into judged ones."""
+    """Show pending tasks and the newest runs of the user's projects, those in the reader's language first. Rules-only
+    runs fold into judged ones."""
     user = signed_in_user(request)
     roles = roles_anywhere(user)
     runs = None
     if is_allowed(roles, Action.VIEW):
         visible_runs = access.visible(Run.objects.select_related(*RUN_ROW_RELATIONS), user)
         rows = list(exclude_shadowed_rule_runs(visible_runs).order_by("-pk")[:NEWEST])
+        rows.sort(key=lambda run: run.answer_set.question_set.metadata.get("language") != get_language())
         runs = run_rows(rows, headlines_of(rows), rule_run_by_judged_run(visible_runs, rows))
     is_new_installation = user.is_superuser and not (runs and runs.rows) and not Project.objects.exists()
     needs = load_open_work(user)

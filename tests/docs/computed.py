@@ -52,7 +52,7 @@ from tests.docs.figures import ROOT, Computed, Value, table
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 from tools.bench import retrieval as bench
 
-DEMO = ROOT / "review/management/demo"
+DEMO = ROOT / "review/management/demo/en"
 DEPTHS = (1, 3, 5, 10)
 
 

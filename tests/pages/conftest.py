@@ -56,5 +56,5 @@ def _users_by_name() -> dict[str, User]:
 def _load_demo() -> None:
     project = demo_project()
     create_demo_users(project)
-    load_demo(project)
+    load_demo(project, "en")
     User.objects.create_superuser("boss", password="a good password")

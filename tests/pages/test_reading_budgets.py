@@ -46,7 +46,7 @@ def test_first_screen_of_every_run_is_within_reading_budget(demo: dict[str, User
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_agreement_page_first_shows_one_row_per_metric(demo: dict[str, User], language: str) -> None:
-    run = Run.objects.get(name="demo · demo-graph")
+    run = Run.objects.get(name="demo-en · demo-graph")
     counts = visible_counts(demo["lead"], language, reverse("run-agreement", args=[run.pk]))
     assert 10 < counts.figures <= 120
 

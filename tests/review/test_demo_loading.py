@@ -15,7 +15,7 @@ from evaluation.runs.execution import drain
 from review.calibration.overview import overview
 from review.calibration.workbench import load_workbench
 from review.management.demo.calibration import load_calibration
-from review.management.demo.loader import create_demo_users, demo_project, load_demo
+from review.management.demo.loader import QUEUE_TEXTS, create_demo_users, demo_project, load_demo
 from review.models import Exposure, GoldSet, ReviewQueue
 from review.reports.estimates import overall_scores
 from review.reports.inputs import load_inputs
@@ -36,7 +36,7 @@ def test_reviewer_gets_no_answer_whose_judge_was_shown(settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
     project = demo_project()
     create_demo_users(project)
-    load_demo(project)
+    load_demo(project, "en")
     queue = ReviewQueue.objects.get(project=project, example=False)
     assert queue.items.count() == 24
     assert queue.draws.filter(planned_after_looking=True).count() == 1  # of the system that the examples are about
@@ -68,19 +68,34 @@ def test_calibration_exercise_is_large_enough_and_loaded_once(language: str) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("language", "first"), [("en", "calibration-en"), ("ko", "calibration-ko")])
-def test_lists_begin_with_the_language_of_the_reader(language: str, first: str) -> None:
+@pytest.mark.parametrize(("language", "other"), [("en", "ko"), ("ko", "en")])
+def test_lists_begin_with_the_language_of_the_reader(language: str, other: str, settings: Any) -> None:
+    settings.CONCORD_DISPATCHER = "local"
     project = demo_project()
     create_demo_users(project)
     lead = User.objects.get(username="lead")
-    for exercise_language in ("en", "ko"):
-        load_calibration(project, lead, exercise_language)
+    for demo_language in ("en", "ko"):
+        load_calibration(project, lead, demo_language)
+        load_demo(project, demo_language)
+
+    def names_of(loaded_language: str) -> dict[tuple[str, str], str]:
+        review = QUEUE_TEXTS[loaded_language].review
+        return {
+            ("lead", "question-set-list"): f">demo-{loaded_language}<",
+            ("lead", "calibration-list"): f"calibration-{loaded_language}",
+            ("lead", "home"): f"demo-{loaded_language} · demo-graph",
+            ("lead", "queue-list"): review,
+            ("reviewer1", "queue-list"): review,
+            ("reviewer1", "home"): review,
+        }
+
+    for (key, first), later in zip(names_of(language).items(), names_of(other).values(), strict=True):
+        client = Client(headers={"accept-language": language})
+        client.force_login(User.objects.get(username=key[0]))
+        content = client.get(reverse(key[1])).content.decode().partition("<main")[2]
+        assert 0 < content.find(first) < content.find(later), key
     client = Client(headers={"accept-language": language})
     client.force_login(lead)
-    for page in ("question-set-list", "calibration-list"):
-        content = client.get(reverse(page)).content.decode()
-        names = re.findall(r">(calibration-\w\w)", content.partition("<main")[2])
-        assert names[0] == first, page
     for gold_set in GoldSet.objects.all():
         content = client.get(reverse("calibration", args=[gold_set.pk])).content.decode()
         assert re.search(rf"selected>\s*toy-judge-{gold_set.name[-2:]}@1<", content)

@@ -146,7 +146,7 @@ def test_three_demo_runs_have_equal_figures_everywhere(settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
     project = demo_project()
     create_demo_users(project)
-    load_demo(project)
+    load_demo(project, "en")
     client = Client()
     client.force_login(User.objects.get(username="viewer"))
     with override("en"):

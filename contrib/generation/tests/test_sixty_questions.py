@@ -34,7 +34,7 @@ from tests.judge_server.actions import completion, valid_reply
 from tests.judge_server.received import ReceivedRequest
 
 pytestmark = pytest.mark.django_db
-CORPUS = Path(review.management.demo.__file__).parent / "corpus.jsonl"
+DEMO = Path(review.management.demo.__file__).parent
 Filter = DraftQuestion.Filter
 ASKS = {
     "ko": (
@@ -44,8 +44,8 @@ ASKS = {
     ),
     "en": (
         "How is matter {0} about {1} settled?",
-        "Which colour has matter {0} ({1})?",
-        "What does the passage say of {1}?",
+        "Which colour has matter {0} ({2})?",
+        "What does the passage say of {2}?",
     ),
 }
 
@@ -86,7 +86,7 @@ class ScriptedWriter:
             good_template.format(f"{number}-{tokens[2]}", tokens[1]),
         ]
         self.text_by_question |= dict.fromkeys(good_questions, text)
-        bad_question = (lost_template if number % 2 else leaked_template).format(number, tokens[0])
+        bad_question = (lost_template if number % 2 else leaked_template).format(number, tokens[0], tokens[3])
         return [
             {
                 "question": question,
@@ -108,7 +108,8 @@ def run_generation(language: str, server: JudgeServer, settings: Any) -> Generat
     """Return a finished generation over the demo corpus; every third question is a planted bad one."""
     settings.CONCORD_JUDGE_ORIGINS = [server.origin]
     project = make_project()
-    corpus = import_corpus(project, "demo", read_documents(CORPUS.read_bytes(), CORPUS.name), by=None).corpus
+    file = DEMO / language / "corpus.jsonl"
+    corpus = import_corpus(project, "demo", read_documents(file.read_bytes(), file.name), by=None).corpus
     server.behave(ScriptedWriter(list(corpus.chunks.values_list("text", flat=True))))
     endpoint = Endpoint.objects.create(name="local", base_url=server.base_url)
     judge = save_judge(project, "writer", endpoint, model="writer-1", language="en")

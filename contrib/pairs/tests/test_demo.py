@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from contrib.pairs.feature import DEMO_NAME, PREFERENCES_FILE
+from contrib.pairs.feature import DEMO_NAMES, preferences_file
 from contrib.pairs.figures import pair_figures
 from contrib.pairs.models import PairSet, Preference
 from evaluation.models import User
@@ -15,7 +14,7 @@ from review.comparisons.summaries import load_open_work
 from review.management.demo.loader import create_demo_users, demo_project, load_demo
 from tests.review.test_demo_content import answers, records
 
-PAIRS = Path(PREFERENCES_FILE).parent
+DEMO_NAME = DEMO_NAMES["en"]
 
 
 @pytest.mark.django_db
@@ -25,7 +24,7 @@ def test_demo_comparison_is_partly_rated_fully_judged_and_loaded_once(settings: 
     project = demo_project()
     create_demo_users(project)
     for _ in range(2):
-        load_demo(project)
+        load_demo(project, "en")
     found = PairSet.objects.get(name=DEMO_NAME)
     assert found.pairs.count() == 12
     figures = pair_figures(found)["preference"]
@@ -43,12 +42,16 @@ def test_demo_comparison_is_partly_rated_fully_judged_and_loaded_once(settings: 
     assert open_counts == {"reviewer1": {(DEMO_NAME, 4)}, "reviewer2": {(DEMO_NAME, 3)}, "lead": set()}
 
 
-def test_preferences_are_unique_and_follow_the_faults() -> None:
-    rated_pairs = [(row["question_id"], row["reviewer"]) for row in records("preferences.jsonl", PAIRS)]
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_preferences_are_unique_and_follow_the_faults(language: str) -> None:
+    preferences = records(preferences_file(language))
+    rated_pairs = [(row["question_id"], row["reviewer"]) for row in preferences]
     assert len(rated_pairs) == len(set(rated_pairs))
-    for row in records("preferences.jsonl", PAIRS):
+    for row in preferences:
         assert row["reviewer"] in {"reviewer1", "reviewer2"}
-        vector, graph = ("demo_fault" in answers(name)[row["question_id"]] for name in ("demo-vector", "demo-graph"))
+        vector, graph = (
+            "demo_fault" in answers(language, name)[row["question_id"]] for name in ("demo-vector", "demo-graph")
+        )
         if vector != graph:  # whoever has no fault is preferred, if anybody
             assert row["value"] in ({0, 1, 2} if vector else {0, -1, -2}), row
         assert -2 <= row["value"] <= 2

@@ -38,11 +38,11 @@ class Command(SiteCommand):
         call_command("migrate", verbosity=0)
         project = demo_project()
         people = create_demo_users(project)
-        for run in load_demo(project):
-            self.stdout.write(f"run {run.pk}  {run.name}  {run.get_state_display()}")
-        if TOY_JUDGE.exists():
-            for language, _ in reversed(settings.LANGUAGES):
+        for language, _ in reversed(settings.LANGUAGES):
+            if TOY_JUDGE.exists():
                 load_calibration(project, User.objects.get(username="lead"), language)
+            for run in load_demo(project, language):
+                self.stdout.write(f"run {run.pk}  {run.name}  {run.get_state_display()}")
         self._print_accounts(people, options["port"])
         if options["serve"]:
             with self._toy_judge():

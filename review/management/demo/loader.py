@@ -1,4 +1,5 @@
-"""Load the demo: users, a question set, recorded answers of two systems, judged runs and review queues.
+"""Load the demo: users, and for each language a question set, recorded answers of two systems, judged runs and review
+queues.
 
 It uses the services that real data uses. Loading again changes nothing but passwords."""
 
@@ -9,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.db.models.functions import Now
@@ -35,6 +35,7 @@ from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import submit
 
 DATA_DIR = Path(__file__).parent
+RatingsByQuestion = Mapping[str, Mapping[str, Mapping[str, RatingInput]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +60,35 @@ def create_demo_users(project: Project) -> list[DemoUser]:
 
 
 PROJECT = "Demo"
-QUESTIONS = "demo"
 SYSTEMS = {"demo-vector": "answers_vector.jsonl", "demo-graph": "answers_graph.jsonl"}
 METRICS = ("correctness", "faithfulness", "completeness")
 QUEUE_SIZE, EXAMPLE_QUEUE_SIZE = 24, 26
-GUIDELINE = """\
-Rate the content of the answer, not its style. Use only the expected answer and the passages shown; don't look anything
-up. If the question or the expected answer is wrong, flag the item instead of rating it.
+SEED = 20261130
 
-문장력이 아니라 답변의 내용을 평가해 주세요. 화면에 있는 기대 답변과 문단만 보고 판단하시면 되며 따로 찾아보지 않으셔도
-됩니다. 질문이나 기대 답변이 잘못되었으면 평가하지 말고 ‘문제 신고’를 눌러 주세요.
-"""
-SEED = 20261120
+
+@dataclass(frozen=True, slots=True)
+class QueueTexts:
+    """Names and guideline of the queues in one language."""
+
+    review: str
+    examples: str
+    guideline: str
+
+
+QUEUE_TEXTS = {
+    "en": QueueTexts(
+        review="Demo review",
+        examples="Demo examples",
+        guideline="Rate the content of the answer, not its style. Use only the expected answer and the passages shown; "
+        "don't look anything up. If the question or the expected answer is wrong, flag the item instead of rating it.",
+    ),
+    "ko": QueueTexts(
+        review="데모 검토",
+        examples="데모 예시",
+        guideline="문장력이 아니라 답변의 내용을 평가해 주세요. 화면에 있는 기대 답변과 문단만 보고 판단하시면 되며"
+        " 따로 찾아보지 않으셔도 됩니다. 질문이나 기대 답변이 잘못되었으면 평가하지 말고 ‘문제 신고’를 눌러 주세요.",
+    ),
+}
 
 
 def demo_project() -> Project:
@@ -88,17 +106,20 @@ def demo_project() -> Project:
     return project or Project.objects.create(name=PROJECT)
 
 
-def load_demo(project: Project) -> list[Run]:
-    """Import and evaluate the demo and fill the queues. Return the judged runs, the better system last."""
+def load_demo(project: Project, language: str) -> list[Run]:
+    """Import and evaluate the demo in a language and fill its queues. Return the judged runs, the better system
+    last."""
     lead = User.objects.get(username="lead")
-    data = (DATA_DIR / "questions.yaml").read_bytes()
-    questions = import_question_set(project, QUESTIONS, read_questions(data, "questions.yaml"), by=lead).question_set
-    runs = [_judged_run(project, questions, system, file, lead) for system, file in SYSTEMS.items()]
-    if not ReviewQueue.objects.filter(project=project).exists():
+    name, folder = f"demo-{language}", DATA_DIR / language
+    question_file = read_questions((folder / "questions.yaml").read_bytes(), "questions.yaml")
+    questions = import_question_set(project, name, question_file, by=lead).question_set
+    runs = [_judged_run(questions, system, folder / file, language, lead) for system, file in SYSTEMS.items()]
+    if not ReviewQueue.objects.filter(draws__run__in=runs).exists():
+        texts = QUEUE_TEXTS[language]
         with transaction.atomic():
             # Comes first, so that reviewers are not assigned answers whose judge values they have seen.
-            examples = _example_queue(runs[-1], lead)
-            spec = QueueSpec(name="Demo review · 데모 검토", size=QUEUE_SIZE, seed=SEED, guideline=GUIDELINE)
+            examples = _example_queue(runs[-1], texts.examples, _read_ratings(folder), lead)
+            spec = QueueSpec(name=texts.review, size=QUEUE_SIZE, seed=SEED, guideline=texts.guideline)
             make_queue(runs, spec, metrics=METRICS, reviewers=_reviewers(), by=lead, previous=examples)
     for feature in features():
         if feature.demo:
@@ -106,16 +127,14 @@ def load_demo(project: Project) -> list[Run]:
     return runs
 
 
-def _judged_run(project: Project, questions: QuestionSet, system: str, file: str, lead: User) -> Run:
-    imported = import_answer_file(
-        questions, system, (DATA_DIR / file).read_bytes(), file, by=lead, name=f"{QUESTIONS} · {system} · rules"
-    )
+def _judged_run(questions: QuestionSet, system: str, file: Path, language: str, lead: User) -> Run:
+    project, name = questions.project, f"{questions.name} · {system}"
+    imported = import_answer_file(questions, system, file.read_bytes(), file.name, by=lead, name=f"{name} · rules")
     existing = Run.objects.filter(answer_set=imported.answer_set, judges__isnull=False).first()
     if existing:
         return existing
-    judge = baseline_judge(project, settings.LANGUAGE_CODE)
-    spec = RunSpec(name=f"{QUESTIONS} · {system}")
-    run = prepare_run(imported.answer_set, profile_row(project, "graphrag"), spec, judge=judge, by=lead)
+    judge = baseline_judge(project, language)
+    run = prepare_run(imported.answer_set, profile_row(project, "graphrag"), RunSpec(name=name), judge=judge, by=lead)
     start(run, lead)
     return drain(run.pk, seconds=120)
 
@@ -124,13 +143,11 @@ def _reviewers() -> list[User]:
     return list(User.objects.filter(username__in=["reviewer1", "reviewer2"]).order_by("username"))
 
 
-def _example_queue(run: Run, lead: User) -> ReviewQueue:
+def _example_queue(run: Run, name: str, ratings: RatingsByQuestion, lead: User) -> ReviewQueue:
     """Create a closed queue with example ratings, so that agreement and correction have data. It is a first round."""
-    spec = QueueSpec(
-        name="Demo examples · 데모 예시", size=EXAMPLE_QUEUE_SIZE, seed=SEED + 1, reviews_needed=2, example=True
-    )
+    spec = QueueSpec(name=name, size=EXAMPLE_QUEUE_SIZE, seed=SEED + 1, reviews_needed=2, example=True)
     queue = make_queue(run, spec, metrics=METRICS, reviewers=_reviewers(), by=lead)
-    ratings, people = _read_ratings(), {user.username: user for user in _reviewers()}
+    people = {user.username: user for user in _reviewers()}
     for item in queue.items.select_related("answer__question").order_by("shuffle_key"):
         by_reviewer = ratings.get(item.answer.question.external_id, {})
         for slot, (username, values) in enumerate(sorted(by_reviewer.items()), start=1):
@@ -151,10 +168,10 @@ def _rate(item: ReviewItem, queue: ReviewQueue, user: User, slot: int, values: M
         finalise(loaded_assignment, by=user)
 
 
-def _read_ratings() -> dict[str, dict[str, dict[str, RatingInput]]]:
+def _read_ratings(folder: Path) -> RatingsByQuestion:
     """Return the example ratings by question, reviewer and metric."""
     ratings: dict[str, dict[str, dict[str, RatingInput]]] = defaultdict(lambda: defaultdict(dict))
-    for line in (DATA_DIR / "ratings.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (folder / "ratings.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         if row["system"] == "demo-graph":
             rating = RatingInput(value=float(row["value"]), comment=row["comment"])

@@ -33,9 +33,9 @@ def project(settings: Any) -> str:
     settings.CONCORD_DISPATCHER = "local"
     new_project = make_project()
     common_options = {"project": new_project.name, "stdout": StringIO()}
-    call_command("import_questions", str(DATA_DIR / "questions.yaml"), name="demo", **common_options)
+    call_command("import_questions", str(DATA_DIR / "en" / "questions.yaml"), name="demo", **common_options)
     options = {"questions": "demo", "system": "demo-vector"}
-    call_command("import_answers", str(DATA_DIR / "answers_vector.jsonl"), **options, **common_options)
+    call_command("import_answers", str(DATA_DIR / "en" / "answers_vector.jsonl"), **options, **common_options)
     return new_project.name
 
 
