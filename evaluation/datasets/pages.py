@@ -12,6 +12,7 @@ from evaluation.datasets.uploads import QUESTIONS, Preview
 from evaluation.messages.explanations import explain
 from evaluation.models import ImportBatch, ImportWork, QuestionSet
 from evaluation.runs.large_uploads import WORKING, process_upload
+from evaluation.sorting import ListOrder
 
 SHOWN_PROBLEMS = 500
 
@@ -22,6 +23,7 @@ class SetListPage:
     one."""
 
     rows: Sequence[tuple[QuestionSet, int]]
+    order: ListOrder[str]
     several_projects: bool
     can_import: bool
 
@@ -37,6 +39,7 @@ class SetPage:
     versions: Sequence[QuestionSet]
     categories: Sequence[tuple[str, int]]
     rows: Sequence[QuestionSpec]
+    order: ListOrder[str]
     previous_url: str
     next_url: str
     can_import: bool

@@ -45,6 +45,7 @@ from evaluation.runs.large_uploads import (
     store_large_questions,
     unknown_columns,
 )
+from evaluation.sorting import ListOrder, sorted_fields
 
 PREVIEWS: dict[str, Callable[[ImportBatch], Preview | AnswersPreview]] = {
     QUESTIONS: preview,
@@ -52,6 +53,14 @@ PREVIEWS: dict[str, Callable[[ImportBatch], Preview | AnswersPreview]] = {
 }
 PAGE_SIZE = 50
 MAX_LISTED_SETS = 200
+SET_COLUMNS = {
+    "name": "name",
+    "version": "version",
+    "questions": "count",
+    "imported": "created_at",
+    "project": "project__name",
+}
+QUESTION_COLUMNS = {"id": "external_id", "question": "text", "category": "category"}
 
 
 @signed_in_get
@@ -61,16 +70,18 @@ def question_set_list(request: HttpRequest) -> HttpResponse:
     newer = QuestionSet.objects.filter(
         project=OuterRef("project"), name=OuterRef("name"), version__gt=OuterRef("version")
     )
+    order = ListOrder(request.GET, SET_COLUMNS)
     # Sets that declare the reader's language come first.
-    order = (Case(When(metadata__language=get_language(), then=0), default=1), "-created_at", "-pk")
-    newest = rows.filter(~Exists(newer)).select_related("project").order_by(*order)[:MAX_LISTED_SETS]
+    default = (Case(When(metadata__language=get_language(), then=0), default=1), "-created_at", "-pk")
+    newest = rows.filter(~Exists(newer)).select_related("project").order_by(*sorted_fields(order), *default)
+    newest = newest[:MAX_LISTED_SETS]
     rows_with_count = [(row, row.count) for row in newest]
     several_projects = len({row.project.name for row, _count in rows_with_count}) > 1
     can_import = access.projects_with(request.user, Action.EVALUATE).exists()
     return render(
         request,
         "evaluation/datasets/question_set_list.html",
-        {"page": SetListPage(rows_with_count, several_projects, can_import)},
+        {"page": SetListPage(rows_with_count, order, several_projects, can_import)},
     )
 
 
@@ -81,15 +92,17 @@ def question_set(request: HttpRequest, pk: int) -> HttpResponse:
     version = access.fetch(rows, request.user, Action.VIEW, pk)
     page_number = parse_int(request.GET.get("page", ""), 6) or 1
     start = (page_number - 1) * PAGE_SIZE
-    questions = list(version.questions.order_by("position")[start : start + PAGE_SIZE + 1])
+    order = ListOrder(request.GET, QUESTION_COLUMNS)
+    questions = list(version.questions.order_by(*sorted_fields(order), "position")[start : start + PAGE_SIZE + 1])
     counts = version.questions.order_by().values_list("category").annotate(n=Count("pk")).order_by("category")
     page = SetPage(
         version,
         list(QuestionSet.objects.filter(project=version.project_id, name=version.name).order_by("-version")),
         list(counts),
         [question.read() for question in questions[:PAGE_SIZE]],
-        previous_url=f"?page={page_number - 1}" if page_number > 1 else "",
-        next_url=f"?page={page_number + 1}" if len(questions) > PAGE_SIZE else "",
+        order,
+        previous_url=order.page_query(page_number - 1) if page_number > 1 else "",
+        next_url=order.page_query(page_number + 1) if len(questions) > PAGE_SIZE else "",
         can_import=access.may(request.user, version.project_id, Action.EVALUATE),
         can_open_repair="retrieval_truth" in version.metadata
         and access.may(request.user, version.project_id, Action.MANAGE_REVIEW),

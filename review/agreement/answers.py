@@ -144,7 +144,7 @@ def _item_events(answer: Answer) -> Iterator[HistoryEvent]:
 
 
 # The default is the order of the question set.
-ORDERS = ("", "category", "value", "-value")
+ORDERS = ("", "category", "-category", "value", "-value")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from evaluation.messages.explanations import explain_refusal
 from evaluation.models import Answer, Run, Score, User
 from evaluation.runs.call_log import logged_calls
 from evaluation.scoring.scores import current_scores
+from evaluation.sorting import ListOrder
 from review.agreement.answers import (
     ORDERS,
     AnswerFilter,
@@ -300,10 +301,7 @@ def _render_list(request: HttpRequest, run: Run, data: QueryDict, error: str = "
         "filters": _filters(data),
         "previous_url": query_string(data, page=str(page_number - 1)) if page_number > 1 else "",
         "next_url": query_string(data, page=str(page_number + 1)) if has_next else "",
-        "orders": {
-            "category": query_string(data, order="category"),
-            "value": query_string(data, order="-value" if answer_filter.order == "value" else "value"),
-        },
+        "order": ListOrder(QueryDict(query_string(data).removeprefix("?")), {"category": "category", "value": "value"}),
         "error": error,
     }
     return render(request, "review/answers/run_answers.html", page, status=409 if error else 200)

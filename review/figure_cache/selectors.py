@@ -244,11 +244,12 @@ def listed_answers(run: Run, answer_filter: AnswerFilter, start: int, size: int)
     categories = tuple(name for name in columns["categories"].tolist() if name)
     values = _metric_columns(run, metric)
     positions = np.flatnonzero(_matching_mask(run, answer_filter, columns, values))
-    if answer_filter.order == "category":
-        positions = positions[np.argsort(columns["categories"][columns["category"]][positions], kind="stable")]
+    sign = -1 if answer_filter.order.startswith("-") else 1
+    if answer_filter.order.endswith("category"):
+        ranks = np.argsort(np.argsort(columns["categories"], kind="stable"))
+        positions = positions[np.argsort(sign * ranks[columns["category"]][positions], kind="stable")]
     elif answer_filter.order and values is not None:
         # Answers without a value come last in both directions.
-        sign = -1 if answer_filter.order == "-value" else 1
         positions = positions[np.argsort(sign * values["value"][positions], kind="stable")]
     matching = columns["answer"][positions]
     rows = _read_selected(run, metric, matching[start : start + size].tolist())

@@ -21,6 +21,7 @@ from evaluation.messages import numbers
 from evaluation.messages.explanations import explain_refusal
 from evaluation.models import MetricDefinition, RoleGrant, Run, Score, User
 from evaluation.runs.exports import count_export, download_response
+from evaluation.sorting import ListOrder
 from review.agreement.variation import reviewer_consistency
 from review.decisions.cases import open_cases
 from review.decisions.pages import case_rows
@@ -57,6 +58,7 @@ from review.queues.planning import (
 )
 from review.queues.preview import QueuePreview, queue_preview
 from review.queues.progress import (
+    OwnProgress,
     doubtful_questions,
     own_progress,
     own_progress_by_queue,
@@ -84,6 +86,22 @@ MAX_LISTED = 50
 ITEMS_PER_PAGE = 50
 
 
+class QueueRow(NamedTuple):
+    """A queue in the list. ``own`` is the user's progress; ``ratings`` are those given and needed, for its leads."""
+
+    queue: ReviewQueue
+    own: OwnProgress | None
+    ratings: tuple[int, int] | None
+    share: int
+
+
+QUEUE_COLUMNS: Mapping[str, Callable[[QueueRow], Any]] = {
+    "name": lambda row: row.queue.name.casefold(),
+    "progress": lambda row: row.own.rated / max(row.own.items, 1) if row.own else -1.0,
+    "ratings": lambda row: row.share if row.ratings else -1,
+}
+
+
 @signed_in_get
 def queue_list(request: HttpRequest) -> HttpResponse:
     """List the queues that the user leads or is a member of: those in the reader's language first, then the newest."""
@@ -96,10 +114,14 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     progress = own_progress_by_queue([queue for queue in queues if queue.pk in member_queue_ids], user)
     counts_by_queue = rating_counts([queue for queue in queues if queue.project_id in led_projects])
     rows = [
-        (queue, progress.get(queue.pk), counts := counts_by_queue.get(queue.pk), _percent(*counts or (0, 0)))
+        QueueRow(queue, progress.get(queue.pk), counts := counts_by_queue.get(queue.pk), _percent(*counts or (0, 0)))
         for queue in queues
     ]
-    return render(request, "review/queues/queue_list.html", {"rows": rows, "leads": bool(led_projects)})
+    order = ListOrder(request.GET, QUEUE_COLUMNS)
+    if order.column:
+        rows.sort(key=order.column, reverse=order.descending)
+    context = {"rows": rows, "order": order, "leads": bool(led_projects)}
+    return render(request, "review/queues/queue_list.html", context)
 
 
 def _percent(given_count: int, needed_count: int) -> int:

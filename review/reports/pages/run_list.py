@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 from evaluation.core.canonical import parse_int
 from evaluation.messages import numbers
 from evaluation.models import QuestionSet, Run
+from evaluation.sorting import ListOrder, sorted_fields
 from review.charts.axis import Tick
 from review.charts.forest import DrawnRow, Figure, ForestRow, Shape, forest
 from review.comparisons.summaries import Headline
@@ -86,12 +87,13 @@ class RunFilter:
         self.question_set = _parse_id(data.get("set", ""))
         self.page = max(_parse_id(data.get("page", "")), 1)
         self._visible = visible
-        matching = self._matching().order_by("-pk")
+        self.order = ListOrder(data, {"name": "name", "state": "state"})
+        matching = self._matching().order_by(*sorted_fields(self.order), "-pk")
         start = (self.page - 1) * PAGE_SIZE
         runs = list(matching[start : start + PAGE_SIZE + 1])
         self.rows = runs[:PAGE_SIZE]
-        self.older = self._query(self.page + 1) if len(runs) > PAGE_SIZE else ""
-        self.newer = self._query(self.page - 1) if self.page > 1 else ""
+        self.older = self.order.page_query(self.page + 1) if len(runs) > PAGE_SIZE else ""
+        self.newer = self.order.page_query(self.page - 1) if self.page > 1 else ""
 
     @property
     def filtered(self) -> bool:
@@ -116,12 +118,6 @@ class RunFilter:
         if self.words:
             rows = rows.filter(name__icontains=self.words)
         return rows
-
-    def _query(self, page: int) -> str:
-        query = QueryDict(mutable=True)
-        params = {"state": self.state, "q": self.words, "set": self.question_set or "", "page": page}
-        query.update({name: str(value) for name, value in params.items() if value})
-        return f"?{query.urlencode()}"
 
 
 def _parse_id(text: str) -> int:
