@@ -12,7 +12,7 @@ from evaluation.datasets.uploads import QUESTIONS, Preview
 from evaluation.messages.explanations import explain
 from evaluation.models import ImportBatch, ImportWork, QuestionSet
 from evaluation.runs.large_uploads import WORKING, process_upload
-from evaluation.sorting import ListOrder
+from evaluation.templatetags.sorting import ListOrder
 
 SHOWN_PROBLEMS = 500
 

@@ -45,7 +45,7 @@ from evaluation.runs.large_uploads import (
     store_large_questions,
     unknown_columns,
 )
-from evaluation.sorting import ListOrder, sorted_fields
+from evaluation.templatetags.sorting import ListOrder, sorted_fields
 
 PREVIEWS: dict[str, Callable[[ImportBatch], Preview | AnswersPreview]] = {
     QUESTIONS: preview,

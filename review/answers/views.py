@@ -22,7 +22,7 @@ from evaluation.messages.explanations import explain_refusal
 from evaluation.models import Answer, Run, Score, User
 from evaluation.runs.call_log import logged_calls
 from evaluation.scoring.scores import current_scores
-from evaluation.sorting import ListOrder
+from evaluation.templatetags.sorting import ListOrder
 from review.agreement.answers import (
     ORDERS,
     AnswerFilter,

@@ -21,7 +21,7 @@ from evaluation.messages import numbers
 from evaluation.messages.explanations import explain_refusal
 from evaluation.models import MetricDefinition, RoleGrant, Run, Score, User
 from evaluation.runs.exports import count_export, download_response
-from evaluation.sorting import ListOrder
+from evaluation.templatetags.sorting import ListOrder
 from review.agreement.variation import reviewer_consistency
 from review.decisions.cases import open_cases
 from review.decisions.pages import case_rows

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from evaluation.core.canonical import parse_int
 from evaluation.messages import numbers
 from evaluation.models import QuestionSet, Run
-from evaluation.sorting import ListOrder, sorted_fields
+from evaluation.templatetags.sorting import ListOrder, sorted_fields
 from review.charts.axis import Tick
 from review.charts.forest import DrawnRow, Figure, ForestRow, Shape, forest
 from review.comparisons.summaries import Headline

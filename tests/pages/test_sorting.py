@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import QueryDict
 
-from evaluation.sorting import ListOrder, SortableHead, sorted_fields
+from evaluation.templatetags.sorting import ListOrder, SortableHead, sorted_fields
 
 COLUMNS = {"name": "title", "count": "answers"}
 
