@@ -21,8 +21,8 @@ Change the metric, not this page.
 
 A metric gives each answer a result that is *scored*, *not applicable* with a reason, or *failed* with a reason. A
 failure is never a number. "Needs" lists what the question, the answer or the system must provide. "Sees" lists what
-else a judge is shown if it exists, besides the question and the answer. "Source" is the kind of evaluation that the
-metric comes from ([sources](sources.md)).
+a judge is shown in addition to question and answer, if it exists. "Source" is the kind of evaluation that the metric
+comes from ([sources](sources.md)).
 
 이 문서는 지표 정의에서 생성합니다(`python -m evaluation.management.metrics_page`).
 고치려면 문서가 아니라 지표를 바꾸세요.
@@ -68,7 +68,7 @@ def _overall(profile: ProfileSpec) -> str:
     ]
     total = " + ".join([*parts, *([f"{profile.constant:g}"] if profile.constant else [])])
     whole_score = profile.whole_score
-    whole_note = f"; `{whole_score.metric}` alone for {', '.join(whole_score.categories)}" if whole_score else ""
+    whole_note = f"; `{whole_score.metric}` only for {', '.join(whole_score.categories)}" if whole_score else ""
     return f"{'per answer' if profile.unit == 'per_answer' else 'on the means of the run'}: {total}{whole_note}"
 
 

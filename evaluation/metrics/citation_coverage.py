@@ -30,7 +30,7 @@ _NUMBER_RANGE = re.compile(r"(\d{1,6})(?:번?\s?[-~]\s?(\d{1,6}))?")
     formula=Bilingual(
         "retrieved passages the answer draws on (names them, shares five words or twenty characters in a row, or, in "
         "Korean, rewords one of their sentences) / retrieved passages",
-        "답변이 활용한 검색 청크 수(청크를 밝히거나, 다섯 낱말 또는 스무 글자가 이어서 같거나, 한국어 문장을 바꾸어 쓴 "
+        "답변이 활용한 검색 청크 수(청크를 밝히거나, 다섯 단어 또는 스무 글자가 이어서 같거나, 한국어 문장을 바꾸어 쓴 "
         "경우) / 검색 청크 수",
     ),
     source="phases",

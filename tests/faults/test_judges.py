@@ -117,7 +117,7 @@ def test_changed_model_name_is_reported(site: Site, judge: JudgeServer) -> None:
 
 
 @pytest.mark.survives(
-    "Replies that are no verdict",
+    "Replies without a verdict",
     happens="One repair is tried, then the answer fails with a reason.",
     see="`incomplete`; `retry_failed` repeats them.",
 )

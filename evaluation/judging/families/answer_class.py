@@ -21,7 +21,7 @@ SPEC = judged_spec(
     formula=Bilingual(
         "DONT_KNOW if the answer admits not knowing (by rule), else CORRECT or WRONG by a judge who compares it with "
         "the reference",
-        "모른다고 인정하면 규칙에 따라 DONT_KNOW, 그 밖에는 기대 답변과 견주어 판정관이 CORRECT 또는 WRONG",
+        "모른다고 인정하면 규칙에 따라 DONT_KNOW, 그 밖에는 기대 답변과 비교해 판정관이 CORRECT 또는 WRONG",
     ),
     source="ragas",
     direction=Direction.NONE,
