@@ -142,7 +142,7 @@ GROUPS: tuple[tuple[str, Text, tuple[str, ...]], ...] = (
         ("QuestionSet", "Question", "ImportBatch", "Corpus", "Document", "System", "SystemVersion"),
     ),
     ("judges", _("Judges and criteria"), ("Endpoint", "JudgeVersion", "RubricVersion", "CriterionVersion")),
-    ("scores", _("Scores"), ("ProfileVersion", "MetricDefinition")),
+    ("scores", _("Profiles and metrics"), ("ProfileVersion", "MetricDefinition")),
     ("runs", _("Answers and runs"), ("AnswerSet", "Run", "RunEvent")),
     ("review", _("Review"), ("ReviewQueue", "Draw", "Override")),
 )

@@ -16,7 +16,7 @@ class JudgeCheck(AppendOnly, Authored):
     judge_version = models.ForeignKey(JudgeVersion, verbose_name=_("judge"), on_delete=PROTECT, related_name="checks")
     rubric_hash = models.CharField(_("rubric hash"), max_length=64)
     attacks_hash = models.CharField(_("attack set hash"), max_length=64)
-    rung = models.CharField(_("response format"), max_length=20, blank=True)
+    response_format = models.CharField(_("response format"), max_length=20, blank=True)
     model_returned = models.CharField(_("served model"), max_length=200, blank=True)
     reason = models.TextField(_("reason"), blank=True)
     attacks = models.PositiveIntegerField(_("attacks"), default=0)

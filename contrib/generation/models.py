@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from evaluation.models import JudgeVersion
 from evaluation.models.work import ReplyRow
@@ -103,7 +104,7 @@ class DraftDecision(AppendOnly, Authored):
     edits."""
 
     class Verb(models.TextChoices):
-        ACCEPTED = "accepted", _("accepted")
+        ACCEPTED = "accepted", pgettext_lazy("question", "accepted")
         REJECTED = "rejected", _("rejected")
 
     draft = models.ForeignKey(DraftQuestion, on_delete=PROTECT, related_name="decisions")

@@ -129,9 +129,11 @@ class GenerationRunner:
     def requests(self) -> GenerationRequests:
         """Request builder with a response format that is determined once, so that stored replies are parsed as
         requested."""
-        if "rung" not in self.lease.job.notes:
-            self.lease.note(rung=str(find_response_format(self.judge).response_format))
-        return GenerationRequests(self.judge.model, self.judge.parameters, ResponseFormat(self.lease.job.notes["rung"]))
+        if "response_format" not in self.lease.job.notes:
+            self.lease.note(response_format=str(find_response_format(self.judge).response_format))
+        return GenerationRequests(
+            self.judge.model, self.judge.parameters, ResponseFormat(self.lease.job.notes["response_format"])
+        )
 
     def _run_calls(self, calls: Mapping[str, JudgeCall]) -> Iterator[tuple[str, ParsedReply]]:
         return run_calls(

@@ -191,7 +191,7 @@ def draft_decide(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @signed_in_post
-def generation_go_on(request: HttpRequest, pk: int) -> HttpResponse:
+def generation_resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Resume a blocked generation."""
     generation = access.fetch(GENERATIONS, request.user, Action.EVALUATE, pk, path=PATH)
     enqueue_generation(generation)
@@ -215,7 +215,7 @@ urlpatterns = [
     path("generations/", generation_list, name="generation-list"),
     path("generations/new/", generation_new, name="generation-new"),
     path("generations/<int:pk>/", generation, name="generation"),
-    path("generations/<int:pk>/go-on/", generation_go_on, name="generation-go-on"),
+    path("generations/<int:pk>/resume/", generation_resume, name="generation-resume"),
     path("generations/<int:pk>/set/", generation_set, name="generation-set"),
     path("generations/questions/<int:pk>/", draft_decide, name="draft-decide"),
 ]

@@ -220,7 +220,9 @@ class _Pins:
     _tries: int = 0
 
     def response_format(self) -> ResponseFormat | None:
-        pinned = PairPreflight.objects.filter(judging=self.judging, outcome=Outcome.OK).values_list("rung", flat=True)
+        pinned = PairPreflight.objects.filter(judging=self.judging, outcome=Outcome.OK).values_list(
+            "response_format", flat=True
+        )
         return next(map(ResponseFormat, pinned), None)
 
     def attempt_count(self) -> int:

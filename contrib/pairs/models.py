@@ -128,7 +128,8 @@ class PairPreflight(PreflightRow):
         constraints = [
             models.UniqueConstraint(fields=["judging"], condition=Q(outcome="ok"), name="one_pin_per_judging"),
             models.CheckConstraint(
-                condition=~Q(outcome="ok") | (~Q(rung="") & ~Q(judge_hash="")), name="pinned_pairs_have_a_rung"
+                condition=~Q(outcome="ok") | (~Q(response_format="") & ~Q(judge_hash="")),
+                name="pinned_pairs_have_a_response_format",
             ),
         ]
 

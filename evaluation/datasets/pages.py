@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec
@@ -28,16 +29,25 @@ class SetListPage:
     can_import: bool
 
 
+class CategoryChip(NamedTuple):
+    """Category with its number of questions. ``url`` shows only these, or all again if they are shown already."""
+
+    name: str
+    count: int
+    url: str
+
+
 @dataclass(frozen=True, slots=True)
 class SetPage:
-    """Version of a set with a page of its questions and the number of questions by category.
+    """Version of a set with a page of its questions, of one ``category`` unless it is empty.
 
     ``previous_url`` and ``next_url`` are query strings. ``can_open_repair``: the labels come from a repair that the
     user may open."""
 
     question_set: QuestionSet
     versions: Sequence[QuestionSet]
-    categories: Sequence[tuple[str, int]]
+    categories: Sequence[CategoryChip]
+    category: str
     rows: Sequence[QuestionSpec]
     order: ListOrder[str]
     previous_url: str
@@ -48,7 +58,7 @@ class SetPage:
     @property
     def count(self) -> int:
         """Number of all questions."""
-        return sum(count for _, count in self.categories)
+        return sum(chip.count for chip in self.categories)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.core.roles import Action
 from evaluation.datasets.forms import ColumnsForm, EncodingForm, UploadForm, encoding_form
-from evaluation.datasets.pages import LargeUpload, PreviewPage, SetListPage, SetPage, UploadPage
+from evaluation.datasets.pages import CategoryChip, LargeUpload, PreviewPage, SetListPage, SetPage, UploadPage
 from evaluation.datasets.uploads import (
     ANSWERS,
     QUESTIONS,
@@ -93,12 +93,18 @@ def question_set(request: HttpRequest, pk: int) -> HttpResponse:
     page_number = parse_int(request.GET.get("page", ""), 6) or 1
     start = (page_number - 1) * PAGE_SIZE
     order = ListOrder(request.GET, QUESTION_COLUMNS)
-    questions = list(version.questions.order_by(*sorted_fields(order), "position")[start : start + PAGE_SIZE + 1])
+    category = request.GET.get("category", "")
+    rows_in_category = version.questions.filter(category=category) if category else version.questions.all()
+    questions = list(rows_in_category.order_by(*sorted_fields(order), "position")[start : start + PAGE_SIZE + 1])
     counts = version.questions.order_by().values_list("category").annotate(n=Count("pk")).order_by("category")
     page = SetPage(
         version,
         list(QuestionSet.objects.filter(project=version.project_id, name=version.name).order_by("-version")),
-        list(counts),
+        [
+            CategoryChip(name, count, order.query(order=order.value, category="" if name == category else name))
+            for name, count in counts
+        ],
+        category,
         [question.read() for question in questions[:PAGE_SIZE]],
         order,
         previous_url=order.page_query(page_number - 1) if page_number > 1 else "",

@@ -143,7 +143,7 @@ def pinned_columns(
     return {
         "judge_version": judge,
         "outcome": result.outcome,
-        "rung": str(result.response_format) if result.response_format else "",
+        "response_format": str(result.response_format) if result.response_format else "",
         "judge_hash": content_hash(hash_parts) if succeeded else "",
         "model_returned": result.last.model_returned,
         "fingerprint": result.last.fingerprint,
@@ -169,7 +169,7 @@ def _call_record(judge: JudgeVersion, probe: Probe) -> dict[str, object]:
     """Record of one call, with the reply's text if the call failed."""
     reply, cost = probe.reply, total_cost(judge, [probe.reply])
     record: dict[str, object] = {
-        "rung": probe.response_format,
+        "response_format": probe.response_format,
         "logprobs_asked": probe.logprobs_requested,
         "outcome": probe.outcome,
         **{name: getattr(reply, name) for name in _STORED_FIELDS},

@@ -566,7 +566,7 @@ class Migration(migrations.Migration):
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
                     ('outcome', models.CharField(max_length=30, verbose_name='outcome')),
-                    ('rung', models.CharField(blank=True, max_length=20, verbose_name='response format')),
+                    ('response_format', models.CharField(blank=True, max_length=20, verbose_name='response format')),
                     ('judge_hash', models.CharField(blank=True, max_length=64, verbose_name='pinned judge hash')),
                     ('model_returned', models.CharField(blank=True, max_length=200, verbose_name='served model')),
                     ('fingerprint', models.CharField(blank=True, max_length=200, verbose_name='fingerprint')),
@@ -582,7 +582,7 @@ class Migration(migrations.Migration):
                 options={
                     'verbose_name': 'preflight',
                     'verbose_name_plural': 'preflights',
-                    'constraints': [models.UniqueConstraint(condition=models.Q(('outcome', 'ok')), fields=('run', 'judge_version'), name='one_pinned_judge_per_run'), models.CheckConstraint(condition=models.Q(models.Q(('outcome', 'ok'), _negated=True), models.Q(models.Q(('rung', ''), _negated=True), models.Q(('judge_hash', ''), _negated=True)), _connector='OR'), name='pinned_has_a_rung')],
+                    'constraints': [models.UniqueConstraint(condition=models.Q(('outcome', 'ok')), fields=('run', 'judge_version'), name='one_pinned_judge_per_run'), models.CheckConstraint(condition=models.Q(models.Q(('outcome', 'ok'), _negated=True), models.Q(models.Q(('response_format', ''), _negated=True), models.Q(('judge_hash', ''), _negated=True)), _connector='OR'), name='pinned_has_a_response_format')],
                     'indexes': [],
                 },
             ),

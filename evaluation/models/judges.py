@@ -168,14 +168,14 @@ class JudgeVersion(AppendOnly, Authored):
 
 
 class PreflightRow(AppendOnly):
-    """Result of preflight calls to a judge. The row with outcome ``ok`` pins the response format (``rung``).
+    """Result of preflight calls to a judge. The row with outcome ``ok`` pins the response format.
 
     ``judge_hash`` is the hash of the judge version and the pinned settings. Other rows hold a reason code, and
     ``retry_at`` if the server asked for a pause. ``usage`` and ``logprobs`` tell whether the judge returns token counts
     and log probabilities, null if unknown. ``cost`` is in US dollars, null if unknown; ``detail`` lists the calls."""
 
     outcome = models.CharField(_("outcome"), max_length=30)
-    rung = models.CharField(_("response format"), max_length=20, blank=True)
+    response_format = models.CharField(_("response format"), max_length=20, blank=True)
     judge_hash = models.CharField(_("pinned judge hash"), max_length=64, blank=True)
     model_returned = models.CharField(_("served model"), max_length=200, blank=True)
     fingerprint = models.CharField(_("fingerprint"), max_length=200, blank=True)

@@ -324,7 +324,8 @@ class Preflight(PreflightRow):
                 fields=["run", "judge_version"], condition=Q(outcome="ok"), name="one_pinned_judge_per_run"
             ),
             models.CheckConstraint(
-                condition=~Q(outcome="ok") | (~Q(rung="") & ~Q(judge_hash="")), name="pinned_has_a_rung"
+                condition=~Q(outcome="ok") | (~Q(response_format="") & ~Q(judge_hash="")),
+                name="pinned_has_a_response_format",
             ),
         ]
 

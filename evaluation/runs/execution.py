@@ -72,7 +72,9 @@ def preflight(run: Run, deadline: float) -> None:
 
 def response_format_of(run: Run, judge: JudgeVersion) -> ResponseFormat:
     """The response format pinned for the run. The default is the strict JSON schema, for runs without preflight."""
-    formats = Preflight.objects.filter(run=run, judge_version=judge, outcome=Outcome.OK).values_list("rung", flat=True)
+    formats = Preflight.objects.filter(run=run, judge_version=judge, outcome=Outcome.OK).values_list(
+        "response_format", flat=True
+    )
     return ResponseFormat(next(iter(formats), ResponseFormat.JSON_SCHEMA))
 
 

@@ -47,7 +47,7 @@ class ListOrder(Generic[Column]):
     def query(self, **params: str) -> str:
         """Query string with the other parameters of the list, such as filters."""
         query = self._data.copy()
-        for name in ("order", "page"):
+        for name in ("order", "page", *params):
             query.pop(name, None)
         query.update({name: value for name, value in params.items() if value})
         return f"?{query.urlencode()}"

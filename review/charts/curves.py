@@ -33,8 +33,8 @@ class CurveChart:
     """Curves with the ticks of both axes."""
 
     curves: tuple[Curve, ...]
-    across: tuple[CurveTick, ...]
-    down: tuple[CurveTick, ...]
+    x_ticks: tuple[CurveTick, ...]
+    y_ticks: tuple[CurveTick, ...]
 
 
 def curve_chart(lines: Sequence[tuple[str, Sequence[float]]]) -> CurveChart:
@@ -48,11 +48,11 @@ def curve_chart(lines: Sequence[tuple[str, Sequence[float]]]) -> CurveChart:
         points = [(x, round(HEIGHT * (1 - value), 1)) for x, value in zip(places, values, strict=False)]
         dots = tuple(points) if length <= _X_TICKS[4] else ()
         curves.append(Curve(name, style, " ".join(f"{x},{y}" for x, y in points), dots))
-    across = tuple(
+    x_ticks = tuple(
         CurveTick(_x(tick, length), str(tick)) for tick in _X_TICKS if tick <= length and _fits(tick, length)
     )
-    down = tuple(CurveTick(round(HEIGHT * (1 - share / 4), 1), f"{share / 4:g}") for share in range(5))
-    return CurveChart(tuple(curves), across, down)
+    y_ticks = tuple(CurveTick(round(HEIGHT * (1 - share / 4), 1), f"{share / 4:g}") for share in range(5))
+    return CurveChart(tuple(curves), x_ticks, y_ticks)
 
 
 def _x(number: int, length: int) -> float:

@@ -189,7 +189,7 @@ class Timeline:
     segments: tuple[tuple[TimelineMark, TimelineMark], ...]
     changes: tuple[Tick, ...]
     labels: tuple[Tick, ...]
-    down: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
 
 
 def timeline(moments: Sequence[Moment], *, low: float = -1.0, high: float = 1.0) -> Timeline:
@@ -203,7 +203,7 @@ def timeline(moments: Sequence[Moment], *, low: float = -1.0, high: float = 1.0)
     ]
     axis = axis_around(values, low=low, high=high)
 
-    def down(value: float | None) -> str:
+    def y_position(value: float | None) -> str:
         if value is None:
             return ""
         share = float(axis.position(value).rstrip("%"))
@@ -214,7 +214,12 @@ def timeline(moments: Sequence[Moment], *, low: float = -1.0, high: float = 1.0)
         MARGIN + (100 - 2 * MARGIN) * (index / last if len(moments) > 1 else 0.5) for index in range(len(moments))
     ]
     marks = tuple(
-        TimelineMark(moment, f"{x:.2f}%", down(moment.value), *_ends(moment, down(moment.low), down(moment.high)))
+        TimelineMark(
+            moment,
+            f"{x:.2f}%",
+            y_position(moment.value),
+            *_ends(moment, y_position(moment.low), y_position(moment.high)),
+        )
         for moment, x in zip(moments, places, strict=True)
     )
     pairs = pairwise(marks)
@@ -229,8 +234,9 @@ def timeline(moments: Sequence[Moment], *, low: float = -1.0, high: float = 1.0)
         segments=tuple((left, right) for left, right in pairs if left.y and right.y and not right.moment.change),
         changes=_spaced(changes),
         labels=tuple(Tick(marks[index].x, marks[index].moment.label) for index in _labelled(len(marks))),
-        down=tuple(
-            Tick(down(axis.low + step * index), tick.text.replace("-", MINUS)) for index, tick in enumerate(axis.ticks)
+        y_ticks=tuple(
+            Tick(y_position(axis.low + step * index), tick.text.replace("-", MINUS))
+            for index, tick in enumerate(axis.ticks)
         ),
     )
 

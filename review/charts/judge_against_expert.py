@@ -31,8 +31,8 @@ class JudgeAgainstExpert:
     equal values."""
 
     bubbles: tuple[Bubble, ...]
-    across: tuple[Tick, ...]
-    down: tuple[Tick, ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
     start: tuple[str, str]
     end: tuple[str, str]
 
@@ -69,8 +69,8 @@ class ReliabilityPlot:
 
     marks: tuple[CurveMark, ...]
     segments: tuple[tuple[CurveMark, CurveMark], ...]
-    across: tuple[Tick, ...]
-    down: tuple[Tick, ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
     start: tuple[str, str]
     end: tuple[str, str]
 

@@ -29,7 +29,7 @@ from review.reports.as_json import summary_json
 from review.reports.as_junit import JUnitCase, JUnitSuite, gate_cases, gate_text, junit_document
 from review.reports.as_markdown import cells, escape_markdown, gate_block, table
 from review.reports.entries import DASH, Output
-from review.reports.figure import Figure, plain, why_withheld
+from review.reports.figure import Figure, plain, withheld_reason
 from review.reports.gate import Gate, gate_line
 from review.reports.report import Report
 from review.reports.sections import OVERALL
@@ -255,7 +255,7 @@ def _paired_cells(paired: PairedDifference | None) -> tuple[str, str, str]:
 
 def _corrected_cell(figure: Figure) -> str:
     if figure.value is None:
-        return escape_markdown(why_withheld(figure))
+        return escape_markdown(withheld_reason(figure))
     return f"{figure.value:+.3f}" + ("" if figure.low is None else f" ({figure.low:+.3f} – {figure.high:+.3f})")
 
 

@@ -85,16 +85,15 @@ class JudgePrompt:
 class JudgeCardFile:
     """Content of the judge card.
 
-    ``asked`` is the response format that the last preflight found, ``answered_by`` the model that replied.
-    ``measured_in`` names the run of the agreement, or is empty. ``attacks`` is passed of total, empty if none were run.
-    """
+    ``response_format`` is from the last preflight, ``answered_by`` the model that replied. ``measured_in`` names the
+    run of the agreement, or is empty. ``attacks`` is passed of total, empty if none were run."""
 
     judge: str
     model: str
     language: str
     parameters: dict[str, Any]
     method: str
-    asked: str
+    response_format: str
     answered_by: str
     attacks: str
     measured_in: str
@@ -122,7 +121,7 @@ def load_judge_card(judge: JudgeVersion, *, in_words: bool = False) -> JudgeCard
         language=judge.language,
         parameters=judge.params,
         method=judge.method,
-        asked=preflight.rung if preflight else "",
+        response_format=preflight.response_format if preflight else "",
         answered_by=preflight.model_returned if preflight else "",
         attacks=attacks.passed if attacks else "",
         measured_in=run_name,
@@ -155,7 +154,7 @@ def imported_card(run: Run, author: str) -> JudgeCardFile:
             if any(metric["imported"] for metric in by_metric.values())
         ]
         raise UnknownName("imported judge", author, known)
-    blank_fields = dict.fromkeys(("model", "language", "method", "asked", "answered_by", "attacks"), "")
+    blank_fields = dict.fromkeys(("model", "language", "method", "response_format", "answered_by", "attacks"), "")
     return JudgeCardFile(
         judge=author, parameters={}, measured_in=str(run), agreement=agreement, prompts=[], **blank_fields
     )
@@ -296,7 +295,7 @@ def _lines(card: JudgeCardFile) -> Iterator[str]:
         "model": card.model,
         "language": card.language,
         "scoring method": card.method,
-        "response format": card.asked,
+        "response format": card.response_format,
         "answered by": card.answered_by,
         "parameters": ", ".join(f"{name} {value}" for name, value in sorted(card.parameters.items())),
         "attacks passed": card.attacks,

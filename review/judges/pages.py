@@ -96,9 +96,7 @@ def _warnings(record: JudgeRecord) -> Iterator[str]:
         ) % {"before": earlier_model, "now": current_model}
     if record.newer_version:
         yield gettext("Newer version of this judge: %(number)d.") % {"number": record.newer_version}
-    if not record.runs:
-        yield gettext("No run has used it yet.")
-    elif record.measured_run is None:
+    if record.runs and record.measured_run is None:
         yield gettext("No answers it judged have been rated, so its reliability is unknown.")
     if any(metric.trust is not None and metric.trust.trust is Trust.NO for metric in record.metrics):
         yield gettext("Don't rely on it for some metrics: it agrees too little with the experts.")

@@ -27,7 +27,7 @@ from review.queues.planning import ReviewPlan, guess_note, next_review, plan_jso
 from review.reports.approval_words import approval_reason, approval_state
 from review.reports.as_json import summary_json
 from review.reports.entries import Entry, Output
-from review.reports.figure import Figure, why_withheld
+from review.reports.figure import Figure, withheld_reason
 from review.reports.gate import Gate
 from review.reports.inputs import ReportInputs, load_inputs
 from review.reports.lines import MetricLine
@@ -106,7 +106,7 @@ def _overall_rows(report: Report) -> Iterator[tuple[str, ...]]:
 
 
 def _figure_row(name: str, figure: Figure, *, corrected: bool) -> tuple[str, ...]:
-    note = why_withheld(figure) if figure.withheld else ""
+    note = withheld_reason(figure) if figure.withheld else ""
     if not note and figure.target == Target.QUESTIONS_LIKE_THESE:
         note = _("questions like these, without judge error")
         if corrected:
@@ -218,7 +218,7 @@ def _paired_cells(paired: PairedDifference | None, p_family: float | None) -> tu
 
 def _corrected_text(figure: Figure) -> str:
     if figure.value is None:
-        return why_withheld(figure)
+        return withheld_reason(figure)
     return f"{figure.value:+.3f}" + ("" if figure.low is None else f" ({figure.low:+.3f} – {figure.high:+.3f})")
 
 
@@ -279,7 +279,8 @@ def judge_remarks(report: Report) -> Iterator[str]:
     for preflight in report.provenance.preflights:
         words = {True: "yes", False: "no", None: "unknown"}
         yield (
-            f"preflight {preflight.judge}: reply format {preflight.rung}, answered by {preflight.model_returned}, "
+            f"preflight {preflight.judge}: reply format {preflight.response_format}, "
+            f"answered by {preflight.model_returned}, "
             f"tokens {words[preflight.usage]}, log probabilities {words[preflight.logprobs]}, {preflight.calls} call(s)"
         )
     for doubt in report.doubts:

@@ -233,13 +233,13 @@ class PrecisionGoal:
 
     ``half_width`` is that of the corrected overall score. ``difference`` is the difference between two runs, both
     reviewed like this, that is detected with a power of 80%, ``None`` with unrated parts. ``minutes_each`` is the time
-    of each reviewer. ``asked``: a lead entered this goal."""
+    of each reviewer. ``requested``: a lead entered this goal."""
 
     items: int
     minutes_each: float
     half_width: float
     difference: float | None
-    asked: bool
+    requested: bool
 
     @property
     def covers_all(self) -> bool:
@@ -423,7 +423,7 @@ def goal_rows(goals: Sequence[PrecisionGoal]) -> tuple[GoalRow, ...]:
             goal.items,
             numbers.format_duration(max(goal.minutes_each * 60.0, 60.0)),
             "–" if goal.covers_all or goal.difference is None else _rounded_up(goal.difference),
-            goal.asked,
+            goal.requested,
             goal.covers_all,
         )
         for goal in goals

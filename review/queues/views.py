@@ -76,7 +76,7 @@ from review.queues.reassignment import (
 )
 from review.queues.rounds import make_next_round, round_plan
 from review.ratings.submitting import queue_metrics
-from review.reports.figure import Figure, why_withheld
+from review.reports.figure import Figure, withheld_reason
 from review.reports.item_export import ITEM_EXPORTS, export_items
 from review.reports.provenance_facts import strategy_title
 from review.statistics.paired_tests.gate import gate_confidence
@@ -467,7 +467,7 @@ def _promise(form: QueueForm, run: Run, figure: Figure, expected: ExpectedCard |
     parts = [(titles.get(name, name), numbers.format_share(weight)) for name, weight in figure.partly_corrected.items()]
     return RunPromise(
         str(run),
-        why_withheld(figure, titles) if figure.withheld else "",
+        withheld_reason(figure, titles) if figure.withheld else "",
         parts,
         expected.half_width if expected else "",
         bool(expected and not expected.half_width),

@@ -11,7 +11,7 @@ from evaluation.messages.explanations import explain_judge_warning
 from review.charts.forest import Shape
 from review.reports.approval_words import approval_reason, approval_state
 from review.reports.entries import DASH, Entry, Output, Row
-from review.reports.figure import Figure, why_withheld
+from review.reports.figure import Figure, withheld_reason
 from review.reports.gate import Gate, gate_line, gate_reasons
 from review.reports.report import Report
 from review.reports.sections import (
@@ -170,7 +170,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
 def value_cell(figure: Figure) -> str:
     """A figure's value to three decimals, or the reason for its absence."""
     if figure.value is None:
-        return f"– {escape_markdown(why_withheld(figure))}" if figure.n or figure.extra else "–"
+        return f"– {escape_markdown(withheld_reason(figure))}" if figure.n or figure.extra else "–"
     return f"{figure.value:.3f}"
 
 

@@ -11,7 +11,7 @@ from evaluation.formats.export import CellValue
 from evaluation.messages.explanations import explain_reason
 from review.evidence.effective import EffectiveValue
 from review.reports.entries import Entry, Output, Path
-from review.reports.figure import Figure, why_withheld
+from review.reports.figure import Figure, withheld_reason
 from review.reports.report import Report
 from review.reports.row_context import context_by_category
 from review.reports.sections import ANSWERS, METRICS, OVERALL, REPORT, VALUES, AnswerDetail
@@ -57,7 +57,7 @@ def figure_rows(report: Report) -> Iterator[list[CellValue]]:
             subject, name = str(report.overall.label), f"weight {report.overall.weight:.2f}"
         row: list[CellValue] = [subject, name, _cell(value)]
         if isinstance(value, Figure):
-            row += [value.low, value.high, value.target, value.n, why_withheld(value, titles)]
+            row += [value.low, value.high, value.target, value.n, withheld_reason(value, titles)]
         yield row
 
 

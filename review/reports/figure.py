@@ -150,7 +150,7 @@ _NO_TITLES: Mapping[str, str] = MappingProxyType({})
 MAX_NAMED_STRATA = 5
 
 
-def why_withheld(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> str:
+def withheld_reason(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> str:
     """Reason for a missing figure and what would provide it. ``titles`` name metrics."""
     return " ".join([explain_reason(figure.withheld), *_missing_sentences(figure.extra.get("missing") or {}, titles)])
 

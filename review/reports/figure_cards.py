@@ -16,7 +16,7 @@ from review.charts.forest import Forest, Shape, forest
 from review.evidence.answers import RunAnswer
 from review.reports.entries import Entry, Output, Section
 from review.reports.estimates import OverallScores
-from review.reports.figure import Figure, any_time_sentence, notes, why_withheld
+from review.reports.figure import Figure, any_time_sentence, notes, withheld_reason
 from review.reports.lines import MetricLine
 from review.reports.report import Report
 from review.reports.sections import (
@@ -47,7 +47,7 @@ def cell(figure: Figure, scale: Scale | None = None, titles: Mapping[str, str] =
     """Format a figure, with its unit on a scale of seconds. ``titles`` name metrics in reasons."""
     bounds = bounds_text(figure)
     if figure.value is None:
-        return FigureCell("", "", bounds, why_withheld(figure, titles))
+        return FigureCell("", "", bounds, withheld_reason(figure, titles))
     value = numbers.format_number(figure.value)
     if scale and scale.kind == "seconds":
         value = numbers.format_seconds(figure.value)
@@ -91,7 +91,7 @@ def forest_row(
 ) -> charts.ForestRow:
     """Plot row of a figure. A withheld figure shows the reason and its bounds, if any."""
     if figure.value is None:
-        reason = " ".join(part for part in (why_withheld(figure, titles), bounds_text(figure)) if part)
+        reason = " ".join(part for part in (withheld_reason(figure, titles), bounds_text(figure)) if part)
         return charts.ForestRow(label, shape, None, note=note, count=count, withheld=reason, href=href)
     chart_figure = charts.Figure(figure.value, figure.low, figure.high)
     return charts.ForestRow(label, shape, chart_figure, note=note, count=count, href=href)

@@ -113,12 +113,12 @@ class DrawUsed:
 class PinnedJudge:
     """Properties of a judge that the preflight fixed for the whole run.
 
-    ``rung`` is the response format. ``usage`` and ``logprobs`` tell whether replies have token counts and log
-    probabilities; ``None`` if unknown. ``judge_hash`` covers judge version, response format and model."""
+    ``usage`` and ``logprobs`` tell whether replies have token counts and log probabilities; ``None`` if unknown.
+    ``judge_hash`` covers judge version, response format and model."""
 
     judge: str
     judge_id: int
-    rung: str
+    response_format: str
     model_returned: str
     usage: bool | None
     logprobs: bool | None
@@ -235,7 +235,7 @@ def _pinned_judges(run: Run) -> tuple[PinnedJudge, ...]:
         PinnedJudge(
             judge=str(preflight.judge_version),
             judge_id=preflight.judge_version_id,
-            rung=preflight.rung,
+            response_format=preflight.response_format,
             model_returned=preflight.model_returned,
             usage=preflight.usage,
             logprobs=preflight.logprobs,

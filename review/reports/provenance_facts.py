@@ -117,7 +117,7 @@ def _judge_fact(judge: JudgeUsed) -> Fact:
 def _preflight_fact(preflight: PinnedJudge) -> Fact:
     parts = [
         preflight.judge,
-        response_format_title(preflight.rung),
+        response_format_title(preflight.response_format),
         gettext("answered by %(model)s") % {"model": preflight.model_returned},
     ]
     parts.append(gettext("returns token counts") if preflight.usage else gettext("returns no token counts"))

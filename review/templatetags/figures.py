@@ -10,7 +10,7 @@ from review.agreement import run_agreement
 from review.agreement.plots import STATISTICS
 from review.calibration import pages as calibration
 from review.reports.approval_words import approval_reason, approval_state
-from review.reports.figure import why_withheld
+from review.reports.figure import withheld_reason
 from review.reports.figure_cards import cell
 from review.statistics.agreement.pair import PairAgreement
 from review.statistics.agreement.trust import Trust
@@ -18,7 +18,7 @@ from review.statistics.paired_tests import family, paired
 
 register = template.Library()
 for _filter in (
-    *(numbers.on_scale, numbers.scale_name, numbers.minutes, why_withheld, cell),
+    *(numbers.on_scale, numbers.scale_name, numbers.minutes, withheld_reason, cell),
     *(approval_state, approval_reason),
 ):
     register.filter(_filter)

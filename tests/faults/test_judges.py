@@ -91,7 +91,7 @@ def test_server_without_schemas_and_tools_is_asked_for_json(site: Site, judge: J
     run = prepare_run(site, judge, ANSWERS)
     assert run_worker(site, run) == "completed"
     assert reply_outcomes(site) == {"ok": ANSWERS}
-    assert site.rows("SELECT rung, calls FROM evaluation_preflight") == [("json_object", 5)]
+    assert site.rows("SELECT response_format, calls FROM evaluation_preflight") == [("json_object", 5)]
 
 
 def test_missing_usage_reports_unknown_cost(site: Site, judge: JudgeServer) -> None:

@@ -104,7 +104,7 @@ def test_agreement_over_time_marks_a_changed_model_of_the_same_judge(run: Run, v
     second_run = run_over(run.answer_set, judge=judge)
     score_all(second_run, {"correctness": [5, 4, 3, 1, 2, 5, 3, 5]})
     for judged_run, model in ((run, "m-1"), (second_run, "m-2")):
-        pinned = {"outcome": "ok", "rung": "tool", "judge_hash": "0" * 64, "model_returned": model}
+        pinned = {"outcome": "ok", "response_format": "tool", "judge_hash": "0" * 64, "model_returned": model}
         Preflight.objects.create(run=judged_run, judge_version=judge, **pinned)
     assert [point.served_model for point in load_trends(second_run).by_metric["correctness"].points] == ["m-1", "m-2"]
     page = page_content(viewer, "run-agreement-over-time", second_run)

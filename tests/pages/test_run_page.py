@@ -176,7 +176,13 @@ def test_cost_of_calls_and_cache_savings_are_itemised() -> None:
         Reply.objects.create(attempt=attempt, outcome=outcome, cost=cost, saved=saved)
     calls: list[dict[str, object]] = [{"cost": "0.25"}, {"cost": None}]
     Preflight.objects.create(
-        run=run, judge_version=judge.judge_version, outcome="ok", rung="text", judge_hash="h", calls=2, detail=calls
+        run=run,
+        judge_version=judge.judge_version,
+        outcome="ok",
+        response_format="text",
+        judge_hash="h",
+        calls=2,
+        detail=calls,
     )
     client = client_with_role(Role.VIEWER, run)
     facts = page_text(run_page(client, run).partition('id="provenance"')[2])

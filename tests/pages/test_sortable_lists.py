@@ -18,6 +18,7 @@ from tests.factories import (
     make_queue,
     make_scored_run,
     make_user,
+    question_spec,
 )
 from tests.pages.markup import compact
 
@@ -79,3 +80,14 @@ def test_question_sets_and_questions_are_sorted(project: Project) -> None:
     assert names(client, f"{path}?order=id", ids) == sorted(q.external_id for q in sets[1].questions.all())[:50]
     assert listed != names(client, f"{path}?order=-id", ids)
     assert 'href="?order=-id&amp;page=2"' in client.get(f"{path}?order=-id").content.decode()
+
+
+def test_questions_are_filtered_by_category(project: Project) -> None:
+    specs = [question_spec(n, category="even" if n % 2 == 0 else "odd") for n in range(1, 8)]
+    client, path = lead_of(project), reverse("question-set", args=[make_question_set(project, specs).pk])
+    ids = r"<code>(q-?\d+)</code>"
+    assert len(names(client, f"{path}?category=even", ids)) == 3
+    page = compact(client.get(f"{path}?category=even&order=-id").content.decode())
+    assert '<a class="chip long" href="?order=-id" aria-current="true">even 3</a>' in page
+    assert '<a class="chip long" href="?order=-id&amp;category=odd">odd 4</a>' in page
+    assert ">7 questions</span>" in page

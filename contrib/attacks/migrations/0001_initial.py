@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
                     ('judge_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='checks', to='evaluation.judgeversion', verbose_name='judge')),
                     ('rubric_hash', models.CharField(max_length=64, verbose_name='rubric hash')),
                     ('attacks_hash', models.CharField(max_length=64, verbose_name='attack set hash')),
-                    ('rung', models.CharField(blank=True, max_length=20, verbose_name='response format')),
+                    ('response_format', models.CharField(blank=True, max_length=20, verbose_name='response format')),
                     ('model_returned', models.CharField(blank=True, max_length=200, verbose_name='served model')),
                     ('reason', models.TextField(blank=True, verbose_name='reason')),
                     ('attacks', models.PositiveIntegerField(default=0, verbose_name='attacks')),

@@ -34,10 +34,10 @@ from tests.judge_server.received import ReceivedRequest
 
 
 def run_attacks(
-    client: JudgeClient, language: str = "en", rung: ResponseFormat = ResponseFormat.JSON_SCHEMA
+    client: JudgeClient, language: str = "en", response_format: ResponseFormat = ResponseFormat.JSON_SCHEMA
 ) -> dict[str, AttackOutcome]:
     with CallPool(client, Allowance(4)) as pool:
-        outcomes = Attacker(pool, "judge-1", {"temperature": 0}, rung, language).run_all()
+        outcomes = Attacker(pool, "judge-1", {"temperature": 0}, response_format, language).run_all()
     return {f"{outcome.language}/{outcome.attack.id}": outcome for outcome in outcomes}
 
 
@@ -83,10 +83,10 @@ def test_judge_that_reads_only_the_reference_passes(judge_server: JudgeServer) -
     assert judge_server.calls == len(outcomes) - 8
 
 
-@pytest.mark.parametrize("rung", list(ResponseFormat))
-def test_a_gullible_judge_fails(judge_server: JudgeServer, rung: ResponseFormat) -> None:
+@pytest.mark.parametrize("response_format", list(ResponseFormat))
+def test_a_gullible_judge_fails(judge_server: JudgeServer, response_format: ResponseFormat) -> None:
     judge_server.behave(gullible())
-    fooled = failures(run_attacks(remote(judge_server), rung=rung))
+    fooled = failures(run_attacks(remote(judge_server), response_format=response_format))
     for language in ("en", "ko"):
         assert {
             f"{language}/{name}"

@@ -69,7 +69,7 @@ def test_check_of_another_model_is_marked(judge_server: JudgeServer, remote: Jud
     run_check(remote)
     assert "now answers under this name" not in page_of(remote)
     run = make_scored_run(make_answer_set(make_question_set(remote.project)), judge=remote)
-    pinned = {"judge_version": remote, "outcome": "ok", "rung": "tool", "judge_hash": "0" * 64}
+    pinned = {"judge_version": remote, "outcome": "ok", "response_format": "tool", "judge_hash": "0" * 64}
     Preflight.objects.create(run=run, model_returned="judge-2", **pinned)
     assert "The check tested judge-1, but judge-2 now answers under this name. Check the judge again." in page_of(
         remote

@@ -69,7 +69,11 @@ def test_gullible_judge_exits_with_100_and_names_the_attacks(judge_server: Judge
     facts = json.loads(output)
     assert code == 100
     assert facts["passed"] < facts["attacks"] == ALL
-    assert (facts["rung"], facts["model_returned"], facts["attacks_hash"]) == ("json_schema", "judge-1", attacks_hash())
+    assert (facts["response_format"], facts["model_returned"], facts["attacks_hash"]) == (
+        "json_schema",
+        "judge-1",
+        attacks_hash(),
+    )
     by_name = {(row["language"], row["attack"]): row for row in facts["results"]}
     assert by_name["ko", "encoded"]["broken"] == [
         {"metric": "correctness", "value": 5.0, "rule": "at_most", "bound": 2.0},

@@ -21,7 +21,7 @@ RULES = {
     ("GET", "generation-new"): EVALUATES_SOMEWHERE,
     ("POST", "generation-new"): EVALUATES_SOMEWHERE,
     ("GET", "generation"): EVALUATES,
-    ("POST", "generation-go-on"): EVALUATES,
+    ("POST", "generation-resume"): EVALUATES,
     ("POST", "generation-set"): LEADS,
     ("POST", "draft-decide"): LEADS,
     ("GET", "api-generation-list"): LOGGED_IN,

@@ -122,7 +122,7 @@ class Migration(migrations.Migration):
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
                     ('outcome', models.CharField(max_length=30, verbose_name='outcome')),
-                    ('rung', models.CharField(blank=True, max_length=20, verbose_name='response format')),
+                    ('response_format', models.CharField(blank=True, max_length=20, verbose_name='response format')),
                     ('judge_hash', models.CharField(blank=True, max_length=64, verbose_name='pinned judge hash')),
                     ('model_returned', models.CharField(blank=True, max_length=200, verbose_name='served model')),
                     ('fingerprint', models.CharField(blank=True, max_length=200, verbose_name='fingerprint')),
@@ -136,7 +136,7 @@ class Migration(migrations.Migration):
                     ('judge_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.judgeversion')),
                 ],
                 options={
-                    'constraints': [models.UniqueConstraint(condition=models.Q(('outcome', 'ok')), fields=('judging',), name='one_pin_per_judging'), models.CheckConstraint(condition=models.Q(models.Q(('outcome', 'ok'), _negated=True), models.Q(models.Q(('rung', ''), _negated=True), models.Q(('judge_hash', ''), _negated=True)), _connector='OR'), name='pinned_pairs_have_a_rung')],
+                    'constraints': [models.UniqueConstraint(condition=models.Q(('outcome', 'ok')), fields=('judging',), name='one_pin_per_judging'), models.CheckConstraint(condition=models.Q(models.Q(('outcome', 'ok'), _negated=True), models.Q(models.Q(('response_format', ''), _negated=True), models.Q(('judge_hash', ''), _negated=True)), _connector='OR'), name='pinned_pairs_have_a_response_format')],
                     'indexes': [],
                 },
             ),

@@ -118,7 +118,7 @@ def test_response_format_is_chosen_once_per_comparison(server: JudgeServer) -> N
     judge = judge_of(pair_set, server)
     judge_pairs(pair_set, judge)
     pinned = PairPreflight.objects.get()
-    assert (pinned.outcome, pinned.rung, pinned.logprobs) == ("ok", "tool", True)
+    assert (pinned.outcome, pinned.response_format, pinned.logprobs) == ("ok", "tool", True)
     first_requests = server.requests[:]
     server.reset()
     judge_pairs(pair_set, judge)  # the pair that failed; the server could do better now

@@ -13,7 +13,7 @@ from review.management.sheets import DASH, Sheet, number, write
 from review.management.tables import figure_text, interval_text, print_plan
 from review.queues.planning import next_review, plan_json
 from review.reports.estimates import CorrectionSheet, ScoreEstimates, correction_sheet
-from review.reports.figure import Figure, any_time_sentence, notes, why_withheld
+from review.reports.figure import Figure, any_time_sentence, notes, withheld_reason
 from review.reports.inputs import load_inputs
 
 ESTIMATES = {
@@ -91,5 +91,5 @@ def _row(name: str, estimate: str, figure: Figure) -> tuple[str, ...]:
 def _method_or_missing(figure: Figure) -> str:
     """Describe what is missing, or the method and its notes."""
     if figure.withheld:
-        return " ".join(part for part in (why_withheld(figure), any_time_sentence(figure)) if part)
+        return " ".join(part for part in (withheld_reason(figure), any_time_sentence(figure)) if part)
     return " · ".join(part for part in (str(figure.extra.get("method", "")), *notes(figure)) if part)

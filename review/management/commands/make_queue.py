@@ -30,7 +30,7 @@ from review.queues.distribution import pick_answers
 from review.queues.outcome import expected_after_review, scores_after_review, sufficient_size
 from review.queues.planning import PrecisionGoal, ReviewStaff, precision_goals, size_for_goal
 from review.queues.preview import queue_preview
-from review.reports.figure import Figure, why_withheld
+from review.reports.figure import Figure, withheld_reason
 
 
 class Command(SiteCommand):
@@ -133,7 +133,7 @@ def _outcome_lines(facts: Mapping[str, Any], figures: Mapping[int, Figure]) -> I
     for pk, figure in figures.items():
         if figure.withheld:
             text = _("run %(run)d: no corrected overall score from this sample. %(why)s")
-            yield text % {"run": pk, "why": why_withheld(figure)}
+            yield text % {"run": pk, "why": withheld_reason(figure)}
         elif parts := figure.partly_corrected:
             text = _("run %(run)d: partly corrected, because nobody rates %(parts)s")
             yield text % {"run": pk, "parts": ", ".join(parts)}

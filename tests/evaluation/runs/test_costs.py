@@ -60,7 +60,7 @@ def record_call(unit: WorkUnit, cost: str | None, number: int = 1, outcome: str 
 
 def record_preflight(run: Run, cost: str | None, *costs: str | None, outcome: str = "ok") -> None:
     """Store a preflight with one call of ten tokens for each of ``costs``."""
-    pinned = {"rung": "text", "judge_hash": "h"} if outcome == "ok" else {}
+    pinned = {"response_format": "text", "judge_hash": "h"} if outcome == "ok" else {}
     detail = [{"tokens_in": 10, "tokens_out": 1, "cost": call_cost} for call_cost in costs]
     Preflight.objects.create(
         run=run, judge_version=run.judges.all()[0].judge_version, outcome=outcome, calls=len(costs),

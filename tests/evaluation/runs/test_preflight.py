@@ -28,7 +28,7 @@ def test_run_with_a_remote_judge_starts_with_a_preflight(judge: JudgeServer) -> 
     assert run.state == Run.State.COMPLETED
     assert (judge.preflights, judge.calls) == (1, 6)
     row = Preflight.objects.get()
-    assert (row.outcome, row.rung, row.usage, row.logprobs, row.model_returned, row.calls) == (
+    assert (row.outcome, row.response_format, row.usage, row.logprobs, row.model_returned, row.calls) == (
         "ok",
         "json_schema",
         True,
@@ -179,5 +179,10 @@ def test_only_one_successful_preflight_per_judge_is_stored(judge: JudgeServer) -
     row = Preflight.objects.get()
     with pytest.raises(IntegrityError), transaction.atomic():
         Preflight.objects.create(
-            run=run, judge_version=row.judge_version, outcome="ok", rung="text", judge_hash="0" * 64, created_at=Now()
+            run=run,
+            judge_version=row.judge_version,
+            outcome="ok",
+            response_format="text",
+            judge_hash="0" * 64,
+            created_at=Now(),
         )

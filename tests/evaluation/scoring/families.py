@@ -38,7 +38,9 @@ def make_scripted_run(answers: AnswerSet | None = None, **fields: Any) -> Run:
     endpoint = Endpoint.objects.create(name=unique("endpoint"), base_url="http://127.0.0.1:9", max_concurrency=8)
     judge = save_judge(answer_set.project, "scripted", endpoint, model="scripted", language="en")
     run = prepare_run(answer_set, make_profile_version(answer_set, **fields), judge=judge)
-    Preflight.objects.create(run=run, judge_version=judge, outcome="ok", rung="json_schema", judge_hash="0" * 64)
+    Preflight.objects.create(
+        run=run, judge_version=judge, outcome="ok", response_format="json_schema", judge_hash="0" * 64
+    )
     return run
 
 

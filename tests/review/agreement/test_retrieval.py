@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 def test_curves_span_the_chart() -> None:
     chart = curve_chart([("all", (0.0, 0.5, 1.0)), ("some", (1.0, 1.0, 1.0))])
     assert chart.curves[0].points == f"0.0,{HEIGHT} {WIDTH / 2},{HEIGHT / 2} {WIDTH},0.0"
-    assert [tick.text for tick in chart.across] == ["1", "2", "3"]
+    assert [tick.text for tick in chart.x_ticks] == ["1", "2", "3"]
     assert curve_chart([("one", (0.25,))]).curves[0].points == f"{WIDTH / 2},{HEIGHT * 0.75}"
 
 

@@ -99,7 +99,7 @@ def test_approval_lapses_for_another_version_and_holds_again_after_reverting(pla
 
 def test_approval_lapses_for_another_model_or_judge_version(place: CalibrationSetup) -> None:
     run = create_run(place)
-    pinned = {"outcome": "ok", "rung": "json_schema", "judge_hash": "x" * 64}
+    pinned = {"outcome": "ok", "response_format": "json_schema", "judge_hash": "x" * 64}
     Preflight.objects.create(run=run, judge_version=place.judge, model_returned="model-2", **pinned)
     assert lapse_codes(run) == ["approval_model"]
     same_model_run = create_run(place)

@@ -97,4 +97,4 @@ def test_every_moment_lies_inside_and_few_have_labels(values: list[float]) -> No
     chart = timeline([Moment(str(index), value) for index, value in enumerate(values)])
     assert all(0 <= share(mark.x) <= 100 and 0 <= share(mark.y) <= 100 for mark in chart.marks)
     assert 1 <= len(chart.labels) <= 3
-    assert all(0 <= share(tick.position) <= 100 for tick in chart.down)
+    assert all(0 <= share(tick.position) <= 100 for tick in chart.y_ticks)

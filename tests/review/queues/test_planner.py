@@ -216,7 +216,7 @@ def test_precision_goals_give_answers_for_a_width_or_difference(run: Run) -> Non
     # half of the scale: .8 x .25 x .5 = .1 in both strata of 100 (5s and 3s of one category)
     goals = precision_goals(planned, ReviewStaff(2, 1, 60.0), width=0.04, difference=0.05)
     by_items = {goal.items: goal for goal in goals}
-    (wide,) = [goal for goal in goals if goal.asked and goal.half_width > 0.03]
+    (wide,) = [goal for goal in goals if goal.requested and goal.half_width > 0.03]
     # t(22) = 2.0739: 2.0739 x .1 x sqrt((1 - 25/200) / 25) is .0388; 24 give 2.0796 x .1 x sqrt(.88 / 24) = .0398
     assert (wide.items, wide.minutes_each) == (24, 12.0)
     assert wide.half_width == pytest.approx(2.0796 * 0.1 * (0.88 / 24) ** 0.5, rel=1e-3)
@@ -363,7 +363,7 @@ def test_command_draws_as_many_answers_as_an_interval_needs(run: Run) -> None:
     assert report["items"] == 24
     # Nobody would rate faithfulness and completeness, .8 x .35 = .28 of the score: .14 either way more
     assert 0.17 < report["expected_half_width"] <= 0.18
-    assert [goal["items"] for goal in report["goals"] if goal["asked"]] == [24]
+    assert [goal["items"] for goal in report["goals"] if goal["requested"]] == [24]
     text = run_make_queue(*f"{run.pk} --difference 0.05 --guess 0.25 --dry-run".split())
     assert "detects a difference of 0.050" in text or "detects a difference of 0.049" in text
 

@@ -24,7 +24,7 @@ from review.queues.draws import draw_strata, make_draw
 from review.queues.planning import next_review
 from review.ratings.import_files import ImportedRatings, import_ratings
 from review.reports.estimates import correction_sheet
-from review.reports.figure import Figure, why_withheld
+from review.reports.figure import Figure, withheld_reason
 from review.reports.gate import GateRequest
 from review.reports.inputs import load_inputs
 from review.statistics.sampling.member import Strategy
@@ -122,7 +122,7 @@ def test_withheld_figure_explains_how_to_import_a_sample(run: Run, probability: 
     import_rows(run, table_rows(REGRESSION, probability=probability))
     figure = corrected_figure(run)
     assert figure.withheld == "no_probability"
-    assert "import their ratings again and state how" in why_withheld(figure)
+    assert "import their ratings again and state how" in withheld_reason(figure)
     assert correction_sheet(load_inputs(run)).estimates["tone"].judge_only.value == pytest.approx(0.6)
 
 

@@ -10,7 +10,7 @@ from django.utils.translation import override
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.reports.exports import export
-from review.reports.figure import Figure, notes, why_withheld, withheld
+from review.reports.figure import Figure, notes, withheld, withheld_reason
 from review.reports.report import category_tables
 from tests.factories import make_user
 from tests.pages.markup import compact
@@ -31,13 +31,13 @@ from tests.review.sampled import fill, rate_half
 )
 def test_withheld_figure_names_what_is_missing(missing: dict[str, object], sentence: str) -> None:
     with override("en"):
-        assert why_withheld(withheld("too_few_labels", 40, missing=missing)) == sentence
+        assert withheld_reason(withheld("too_few_labels", 40, missing=missing)) == sentence
 
 
 def test_withheld_parts_are_named_by_their_titles() -> None:
     missing = {"components": {"correctness": {"reason": "too_few_labels", "labels": 10}}}
     with override("en"):
-        sentence = why_withheld(withheld("components_withheld", missing=missing), {"correctness": "Correctness"})
+        sentence = withheld_reason(withheld("components_withheld", missing=missing), {"correctness": "Correctness"})
     assert sentence == (
         "A part of the overall score cannot be corrected yet. "
         "Correctness: Too few answers are rated. 10 more ratings are needed."

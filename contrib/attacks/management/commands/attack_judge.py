@@ -14,7 +14,16 @@ from evaluation.messages.explanations import explain_reason
 from evaluation.runs.selectors import get_project
 
 FAILED = 100
-CHECK_FIELDS = ("model_returned", "rung", "rubric_hash", "attacks_hash", "attacks", "passed", "calls", "cost")
+CHECK_FIELDS = (
+    "model_returned",
+    "response_format",
+    "rubric_hash",
+    "attacks_hash",
+    "attacks",
+    "passed",
+    "calls",
+    "cost",
+)
 RESULT_FIELDS = ("language", "kind", "attack", "passed", "gate", "reason", "values", "broken")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils.translation import override
 
-from review.reports.figure import Figure, stratum_in_words, why_withheld
+from review.reports.figure import Figure, stratum_in_words, withheld_reason
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_stratum_is_described_by_category_and_scores(name: str, description: str
 def test_strata_without_ratings_are_described_too() -> None:
     missing = {"strata": {"inference|single_hop 2..3": 2, "certain": 1}}
     with override("ko"):
-        text = why_withheld(
+        text = withheld_reason(
             Figure(None, None, None, "", 9, withheld="stratum_too_few_labels", extra={"missing": missing})
         )
     assert "추론, 단일 사실 2–3 (2)" in text
