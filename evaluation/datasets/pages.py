@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec
@@ -29,7 +28,8 @@ class SetListPage:
     can_import: bool
 
 
-class CategoryChip(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CategoryChip:
     """Category with its number of questions. ``url`` shows only these, or all again if they are shown already."""
 
     name: str

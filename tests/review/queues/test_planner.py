@@ -220,7 +220,7 @@ def test_precision_goals_give_answers_for_a_width_or_difference(run: Run) -> Non
     # t(22) = 2.0739: 2.0739 x .1 x sqrt((1 - 25/200) / 25) is .0388; 24 give 2.0796 x .1 x sqrt(.88 / 24) = .0398
     assert (wide.items, wide.minutes_each) == (24, 12.0)
     assert wide.half_width == pytest.approx(2.0796 * 0.1 * (0.88 / 24) ** 0.5, rel=1e-3)
-    difference_goals = [goal for goal in goals if goal.asked and goal is not wide]
+    difference_goals = [goal for goal in goals if goal.requested and goal is not wide]
     assert [goal.difference <= 0.05 for goal in difference_goals] == [True]
     assert max(by_items) < 200
     assert [goal.items for goal in goals] == sorted(by_items)
