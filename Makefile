@@ -109,6 +109,7 @@ simulate: setup-dev            ## simulate coverage of intervals, false verdicts
 	$(BIN)/python -m tools.simulations.any_time $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tools.simulations.comparisons $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tools.simulations.standing $(if $(LIVES),--lives $(LIVES))
+	$(BIN)/python -m tools.simulations.releases $(if $(LIVES),--lives $(LIVES))
 	$(BIN)/python -m tools.simulations.retrieval_truth $(if $(REPAIRS),--repairs $(REPAIRS))
 
 $(MUTATION)/.ready: tools/mutation/requirements.txt
