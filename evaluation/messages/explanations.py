@@ -193,6 +193,14 @@ REFUSALS = {
     ),
     # Queues
     "all_rated": _("All answers are rated on these criteria or waiting in an open queue. None are left to sample."),
+    "unpaired_runs": _(
+        "The two runs did not answer the same version of a question set, so their answers can't be paired."
+    ),
+    "not_comparable": _(
+        "The overall scores of the two runs can't be compared, because a part is missing or has another version."
+    ),
+    "pairs_waiting": _("A queue of pairs for these two runs is still open. Finish or close it first."),
+    "all_pairs_rated": _("All changed answers are rated in both runs, or none changed. No pairs are left to sample."),
     "nothing_rated_once": _("No answer has been rated by exactly one expert, so none needs a second opinion."),
     "nothing_to_recheck": _(
         "No answer is due for a recheck: there are no ratings of identical answers in earlier releases, or enough of "

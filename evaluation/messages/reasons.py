@@ -179,6 +179,8 @@ REASON_MESSAGES = {
     ),
     "drifted": _("Experts rate identical answers differently today, so earlier ratings no longer stand for them."),
     "not_both_rated": _("Experts have not rated the same metrics in both runs."),
+    "metric_versions_differ": _("A part of the score is missing in one run, or has another version there."),
+    "latency_in_score": _("Latency is part of the score, so unchanged answers may differ too."),
     "rules_only": _("No judge was used: there are only rules."),
     "served_model": _(
         "Different models answered under the same judge name, so the difference may come from the "

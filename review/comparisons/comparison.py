@@ -128,6 +128,7 @@ def _difference(run_difference: RunDifference) -> dict[str, Any]:
         "parts": list(run_difference.parts),
         "corrected": plain(run_difference.corrected),
         "corrected_this_run": plain(run_difference.corrected_this_run),
+        "release": None if run_difference.release is None else run_difference.release.to_dict(),
         "mcnemar": plain(run_difference.passes),
         "metrics": {metric.name: _metric(metric) for metric in run_difference.metrics},
         "worse": [_change(change) for change in run_difference.worse],

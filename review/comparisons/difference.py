@@ -27,6 +27,13 @@ from review.comparisons.values import (
     question_groups,
     question_scores,
 )
+from review.releases.selectors import (
+    ReleaseDifference,
+    Releases,
+    describe_difference,
+    difference_figure,
+    pair_releases,
+)
 from review.reports.figure import MIN_WIDTH, Figure, Withheld, to_figure, withheld
 from review.reports.gate import GateScore
 from review.reports.lines import MetricLine
@@ -134,7 +141,8 @@ class RunDifference:
     whether either run has blind ratings. ``passes`` counts questions that pass in one run only, for profiles with a
     pass rule. ``worse`` and ``better`` are the largest changes, ``changes`` all common questions, the largest loss
     first. ``retrieval`` holds label-based metrics corrected by a repair of both runs. ``margin`` is the largest
-    difference of overall scores that does not matter, ``None`` if not stated."""
+    difference of overall scores that does not matter, ``None`` if not stated. ``release`` is the difference from
+    ratings of changed answers, ``None`` unless both runs answered the same version of a question set."""
 
     run_id: int
     baseline_id: int
@@ -153,6 +161,12 @@ class RunDifference:
     changes: tuple[ScoreChange, ...] = ()
     retrieval: RepairedRetrieval | None = None
     margin: float | None = None
+    release: ReleaseDifference | None = None
+
+    @property
+    def leading(self) -> Figure:
+        """Corrected difference that a verdict rests on: for these questions if their changed answers are rated."""
+        return self.release.figure if self.release and self.release.decides else self.corrected
 
     def without_intervals(self) -> RunDifference:
         """Return a copy without the deviations needed to recompute intervals."""
@@ -170,7 +184,8 @@ def _without_deviation(paired: PairedDifference | None) -> PairedDifference | No
 def difference(current: Side, baseline: Side, confidence: float = CONFIDENCE) -> RunDifference:
     """Compare two runs, each figure at the given confidence. Intervals are t intervals of the questions'
     differences."""
-    return _apply_tests(_compare_sides(current, baseline), current, baseline, _separate_tests(confidence))
+    releases = pair_releases(current.basis, baseline.basis)
+    return _apply_tests(_compare_sides(current, baseline), current, baseline, _separate_tests(confidence), releases)
 
 
 # Placeholder of a corrected figure until its confidence is known.
@@ -216,15 +231,26 @@ def differences_from_first(sides: Sequence[Side]) -> tuple[tuple[RunDifference, 
     The family-wise error of 5% covers judge-only and corrected scores. Intervals and verdicts are those of the tests.
     """
     baseline = sides[0]
-    compared_sides = [(_compare_sides(side, baseline), side) for side in sides[1:]]
-    branches = [
-        branch for run_difference, current in compared_sides for branch in _branches(run_difference, current, baseline)
+    compared_sides = [
+        (_compare_sides(side, baseline), side, pair_releases(side.basis, baseline.basis)) for side in sides[1:]
     ]
-    multiplicity, tests = gatekeep(branches)
+    branches = [
+        branch
+        for run_difference, current, _releases in compared_sides
+        for branch in _branches(run_difference, current, baseline)
+    ]
+    # Where a release difference leads, it takes the place of the test of corrected scores.
+    others = sum(
+        releases is not None and branch.overall is None and difference_figure(releases, CONFIDENCE).has_width
+        for (_, _, releases), branch in zip(compared_sides, branches[1::2], strict=True)
+    )
+    multiplicity, tests = gatekeep(branches, others=others)
     pairs = zip(compared_sides, tests[::2], tests[1::2], strict=True)
     return tuple(
-        _apply_tests(run_difference, current, baseline, _Tests(multiplicity.confidence, judge_only, corrected))
-        for (run_difference, current), judge_only, corrected in pairs
+        _apply_tests(
+            run_difference, current, baseline, _Tests(multiplicity.confidence, judge_only, corrected), releases
+        )
+        for (run_difference, current, releases), judge_only, corrected in pairs
     ), multiplicity
 
 
@@ -271,7 +297,9 @@ def _separate_tests(confidence: float) -> _Tests:
     return _Tests(confidence, BranchTests(None, {}, confidence), BranchTests(None, {}, confidence))
 
 
-def _apply_tests(run_difference: RunDifference, current: Side, baseline: Side, tests: _Tests) -> RunDifference:
+def _apply_tests(
+    run_difference: RunDifference, current: Side, baseline: Side, tests: _Tests, releases: Releases | None
+) -> RunDifference:
     pair = _overall_parts(current, baseline)
     leading = GateScore.NDCG if _corrected_deviation(pair) is None else ""
 
@@ -301,6 +329,7 @@ def _apply_tests(run_difference: RunDifference, current: Side, baseline: Side, t
         corrected=_corrected(pair, confidence=confidence),
         corrected_this_run=_corrected(pair, Target.THIS_RUN, confidence),
         metrics=tuple(metrics),
+        release=None if releases is None else describe_difference(releases, confidence),
     )
 
 

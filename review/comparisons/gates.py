@@ -289,20 +289,19 @@ def _groups(side: Side) -> int:
 
 
 def _check_drop(run_difference: RunDifference, gate_on: GateScore, drop: float, *, across_models: bool) -> GateCheck:
-    rule, paired = GateRule.MAX_DROP, run_difference.overall
+    rule, paired, target = GateRule.MAX_DROP, run_difference.overall, str(Target.QUESTIONS_LIKE_THESE)
+    figure = run_difference.leading
     if gate_on is GateScore.CORRECTED:
-        figure = run_difference.corrected
+        target = figure.target or target
         value, low, high, withheld_reason = figure.value, figure.low, figure.high, figure.withheld or figure.no_interval
     else:
         value, low, high = (paired.value, paired.low, paired.high) if paired else (None, None, None)
         withheld_reason = "no_values" if paired is None else "no_variation"
     if value is None or low is None or high is None:
-        settling = (
-            labels_missing(run_difference.corrected) if gate_on is GateScore.CORRECTED and value is None else None
-        )
+        settling = labels_missing(figure) if gate_on is GateScore.CORRECTED and value is None else None
         return GateCheck(rule, drop, value, None, None, GateVerdict.UNDECIDED, withheld_reason, settling)
-    if gate_on is GateScore.CORRECTED and (reason := _unusable_reason(run_difference.corrected)):
-        return GateCheck(rule, drop, value, low, high, GateVerdict.UNDECIDED, reason)
+    if gate_on is GateScore.CORRECTED and (reason := _unusable_reason(figure)):
+        return GateCheck(rule, drop, value, low, high, GateVerdict.UNDECIDED, reason, target=target)
     if gate_on is GateScore.JUDGE_ONLY and SERVED_MODEL in run_difference.differs and not across_models:
         return GateCheck(rule, drop, value, low, high, GateVerdict.UNDECIDED, SERVED_MODEL)
     verdict = max_drop(low, high, drop)
@@ -311,4 +310,4 @@ def _check_drop(run_difference: RunDifference, gate_on: GateScore, drop: float, 
         settling = settle_corrected(run_difference, abs(value + drop))
     elif verdict is GateVerdict.UNDECIDED:
         settling = questions_to_decide(paired.groups if paired else 0, (high - low) / 2.0, abs(value + drop))
-    return GateCheck(rule, drop, value, low, high, verdict, settling=settling)
+    return GateCheck(rule, drop, value, low, high, verdict, settling=settling, target=target)

@@ -10,11 +10,12 @@ from django.utils.translation import gettext
 from evaluation.messages import numbers
 from evaluation.messages.explanations import explain_reason
 from review.comparisons.difference import RunDifference
-from review.reports.figure import UNPLANNED_ROUND, Figure, Withheld
+from review.releases.selectors import ReleaseDifference
+from review.reports.figure import MIN_WIDTH, UNPLANNED_ROUND, Figure, Withheld
 from review.reports.gate import GateScore, margin_text
 from review.reports.retrieval import reads_labels
 from review.statistics.correction.frame import MIN_LABELS
-from review.statistics.correction.outcome import WithheldReason
+from review.statistics.correction.outcome import Target, WithheldReason
 from review.statistics.paired_tests.gate import (
     DifferenceVerdict,
     Resource,
@@ -33,17 +34,20 @@ class RunVerdict:
 
     ``reason`` is a code if the score has no difference or no interval. ``settling`` is the amount of evidence that
     would exclude no difference if the value stays. ``alike_within`` is the stated margin if the whole interval lies
-    inside it, also for a run that is better or worse by less."""
+    inside it, also for a run that is better or worse by less. ``target`` is the population of the interval, empty
+    without one."""
 
     verdict: DifferenceVerdict
     reason: str = ""
     settling: SampleRequirement | None = None
     alike_within: float | None = None
+    target: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         settling = self.settling
         return {
             "verdict": str(self.verdict),
+            **({"target": self.target} if self.target else {}),
             **({"reason": self.reason} if self.reason else {}),
             **({} if self.alike_within is None else {"alike_within": self.alike_within}),
             **({"settle": {"by": str(settling.resource), "needed": settling.needed}} if settling else {}),
@@ -51,8 +55,10 @@ class RunVerdict:
 
 
 def _interval_verdict(low: float, high: float, margin: float | None) -> RunVerdict:
-    """Return the verdict of an interval, with or without a margin."""
+    """Return the verdict of an interval, with or without a margin. No difference at all is alike within 0."""
     verdict = difference_verdict(low, high)
+    if max(abs(low), abs(high)) <= MIN_WIDTH:
+        return RunVerdict(DifferenceVerdict.ALIKE, alike_within=0.0)
     if margin is None or not is_within_margin(low, high, margin):
         return RunVerdict(verdict)
     return RunVerdict(
@@ -65,7 +71,7 @@ def judge_only_verdict(run_difference: RunDifference) -> RunVerdict:
     paired = run_difference.overall
     if paired is None or paired.low is None or paired.high is None:
         return RunVerdict(DifferenceVerdict.CANNOT_TELL, "no_values" if paired is None else "no_variation")
-    run_verdict = _interval_verdict(paired.low, paired.high, run_difference.margin)
+    run_verdict = replace(_interval_verdict(paired.low, paired.high, run_difference.margin), target=str(paired.target))
     if run_verdict.verdict is not DifferenceVerdict.CANNOT_TELL:
         return run_verdict
     half = (paired.high - paired.low) / 2.0
@@ -73,14 +79,15 @@ def judge_only_verdict(run_difference: RunDifference) -> RunVerdict:
 
 
 def corrected_verdict(run_difference: RunDifference) -> RunVerdict:
-    """Return the verdict on corrected scores."""
-    figure = run_difference.corrected
+    """Return the verdict on corrected scores: for these questions if their changed answers are rated in both runs, else
+    for questions like these."""
+    figure = run_difference.leading
     if figure.value is None or figure.low is None or figure.high is None:
         reason = figure.withheld or figure.no_interval
         return RunVerdict(DifferenceVerdict.CANNOT_TELL, reason, labels_missing(figure))
     if not figure.is_planned:
-        return RunVerdict(DifferenceVerdict.CANNOT_TELL, UNPLANNED_ROUND)
-    run_verdict = _interval_verdict(figure.low, figure.high, run_difference.margin)
+        return RunVerdict(DifferenceVerdict.CANNOT_TELL, UNPLANNED_ROUND, target=figure.target)
+    run_verdict = replace(_interval_verdict(figure.low, figure.high, run_difference.margin), target=figure.target)
     if run_verdict.verdict is not DifferenceVerdict.CANNOT_TELL:
         return run_verdict
     return replace(run_verdict, settling=settle_corrected(run_difference, abs(figure.value)))
@@ -89,13 +96,23 @@ def corrected_verdict(run_difference: RunDifference) -> RunVerdict:
 def settle_corrected(run_difference: RunDifference, distance: float) -> SampleRequirement | None:
     """Return the evidence that narrows the corrected interval to ``distance``.
 
-    Labels of both runs together, or questions if their variation alone is wider."""
+    Labels of both runs together, or questions if their variation alone is wider. For these questions: changed questions
+    that are rated in both runs."""
+    if run_difference.release and run_difference.release.decides:
+        return settle_release(run_difference.release, distance)
     groups = run_difference.overall.groups if run_difference.overall else 0
     wide, narrow = run_difference.corrected, run_difference.corrected_this_run
     labels = int(wide.extra.get("labels") or 0)
     if not labels or narrow.value is None:
         return questions_to_decide(groups, half_width(wide), distance)
     return labels_to_decide(labels, wide.n, groups, half_width(narrow), half_width(wide), distance)
+
+
+def settle_release(release: ReleaseDifference, distance: float) -> SampleRequirement | None:
+    """Return the number of changed questions, rated in both runs, whose interval would just exclude ``distance``."""
+    half, rated = half_width(release.figure), int(release.figure.extra.get("labels") or 0)
+    requirement = labels_to_decide(rated, release.changed, 0, half, half, distance) if rated < release.changed else None
+    return requirement and replace(requirement, resource=Resource.PAIRS)
 
 
 def labels_missing(figure: Figure) -> SampleRequirement | None:
@@ -249,9 +266,16 @@ def next_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
         return gettext("Next: choose by other criteria, such as cost or time.")
     if run_verdict.settling is None and run_verdict.reason and run_verdict.reason not in NEEDS_REVIEW:
         return gettext("Next: check the questions that changed most.")
+    if can_pair(run_difference.release):
+        return gettext("Next: ask experts to rate the changed answers of both runs.")
     if run_verdict.reason or (run_verdict.settling and run_verdict.settling.resource is not Resource.QUESTIONS):
         return gettext("Next: ask experts to review a sample of both runs.")
     return gettext("Next: add questions, or treat the two as equal if a difference this small doesn't matter.")
+
+
+def can_pair(release: ReleaseDifference | None) -> bool:
+    """Return whether ratings of changed answers would say more about the difference of two runs."""
+    return release is not None and bool(release.plans) and (release.decides or release.figure.withheld in NEEDS_REVIEW)
 
 
 def judge_only_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
@@ -276,7 +300,7 @@ def judge_only_sentence(run_difference: RunDifference, names: dict[str, str]) ->
 
 def corrected_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
     """State the corrected verdict, or what is missing for it; empty without ratings or an overall score."""
-    figure, run_verdict = run_difference.corrected, corrected_verdict(run_difference)
+    figure, run_verdict = run_difference.leading, corrected_verdict(run_difference)
     if run_verdict.reason in ("not_reviewed", NO_OVERALL):
         return ""
     if figure.low is None or figure.high is None:
@@ -284,44 +308,72 @@ def corrected_sentence(run_difference: RunDifference, names: dict[str, str]) -> 
         return " ".join(
             [gettext("By corrected scores: can't tell. %(why)s") % params, *_evidence_sentences(run_verdict)]
         )
+    release = run_difference.release if run_difference.release and run_difference.release.decides else None
+    if release and not release.changed:
+        return gettext("No difference: both runs gave the same answers, so experts would rate them the same.")
     if run_verdict.verdict is DifferenceVerdict.CANNOT_TELL:
-        return " ".join(
-            [
-                gettext("By corrected scores: can't tell."),
-                _interval_sentence(figure.low, figure.high),
-                *([explain_reason(run_verdict.reason)] if run_verdict.reason else []),
-                *_evidence_sentences(run_verdict),
-            ]
+        undecided = (
+            gettext("By ratings of the changed answers: can't tell.")
+            if release
+            else gettext("By corrected scores: can't tell.")
         )
+        interval = _interval_sentence(figure.low, figure.high, run_verdict.target)
+        reason = [explain_reason(run_verdict.reason)] if run_verdict.reason else []
+        return " ".join([undecided, interval, *reason, *_evidence_sentences(run_verdict)])
     params = {"said": _verdict_sentence(run_verdict, figure.low, figure.high, names)}
+    if release:
+        return gettext("By ratings of the changed answers: %(said)s") % params
     return gettext("By corrected scores: %(said)s") % params
 
 
-def _interval_sentence(low: float, high: float) -> str:
+def _interval_sentence(low: float, high: float, target: str) -> str:
     ends = {"low": numbers.format_signed(low, 3), "high": numbers.format_signed(high, 3)}
+    if target == Target.THIS_RUN:
+        return gettext("The difference is between %(low)s and %(high)s on these questions.") % ends
     return gettext("The difference is between %(low)s and %(high)s on questions like these.") % ends
 
 
 def _verdict_sentence(run_verdict: RunVerdict, low: float, high: float, names: dict[str, str]) -> str:
     if run_verdict.verdict is DifferenceVerdict.ALIKE:
-        return _alike_sentence(low, high, run_verdict.alike_within or 0.0, names)
+        return _alike_sentence(run_verdict, low, high, names)
     facts = {**names, "low": f"{min(abs(low), abs(high)):.3f}", "high": f"{max(abs(low), abs(high)):.3f}"}
-    if run_verdict.verdict is DifferenceVerdict.BETTER:
-        sentence = gettext("%(run)s is better by %(low)s to %(high)s on questions like these.") % facts
+    better = run_verdict.verdict is DifferenceVerdict.BETTER
+    if high - low <= MIN_WIDTH:
+        better_text, worse_text = (
+            gettext("%(run)s is better by exactly %(low)s on these questions."),
+            gettext("%(run)s is worse by exactly %(low)s on these questions."),
+        )
+    elif run_verdict.target == Target.THIS_RUN:
+        better_text, worse_text = (
+            gettext("%(run)s is better by %(low)s to %(high)s on these questions."),
+            gettext("%(run)s is worse by %(low)s to %(high)s on these questions."),
+        )
     else:
-        sentence = gettext("%(run)s is worse by %(low)s to %(high)s on questions like these.") % facts
+        better_text, worse_text = (
+            gettext("%(run)s is better by %(low)s to %(high)s on questions like these."),
+            gettext("%(run)s is worse by %(low)s to %(high)s on questions like these."),
+        )
+    sentence = (better_text if better else worse_text) % facts
     if run_verdict.alike_within is None:
         return sentence
     alike = gettext("The two are equivalent within %(margin)s.") % {"margin": margin_text(run_verdict.alike_within)}
     return f"{sentence} {alike}"
 
 
-def _alike_sentence(low: float, high: float, margin: float, names: dict[str, str]) -> str:
-    facts = {"margin": margin_text(margin), "low": f"{low:+.3f}", "high": f"{high:+.3f}"}
-    sentence = gettext(
-        "%(run)s and %(baseline)s are equivalent within %(margin)s on questions like these: the "
-        "difference is between %(low)s and %(high)s."
-    )
+def _alike_sentence(run_verdict: RunVerdict, low: float, high: float, names: dict[str, str]) -> str:
+    if max(abs(low), abs(high)) <= MIN_WIDTH:
+        return gettext("experts rated every changed pair of answers the same.")
+    facts = {"margin": margin_text(run_verdict.alike_within or 0.0), "low": f"{low:+.3f}", "high": f"{high:+.3f}"}
+    if run_verdict.target == Target.THIS_RUN:
+        sentence = gettext(
+            "%(run)s and %(baseline)s are equivalent within %(margin)s on these questions: the difference is between "
+            "%(low)s and %(high)s."
+        )
+    else:
+        sentence = gettext(
+            "%(run)s and %(baseline)s are equivalent within %(margin)s on questions like these: the "
+            "difference is between %(low)s and %(high)s."
+        )
     return sentence % {**names, **facts}
 
 
@@ -330,6 +382,11 @@ def _evidence_sentences(run_verdict: RunVerdict) -> list[str]:
         too_small = gettext("The observed difference is too small to tell how many questions would settle it.")
         return [] if run_verdict.reason else [too_small]
     params = {"count": run_verdict.settling.needed}
+    if run_verdict.settling.resource is Resource.PAIRS:
+        return [
+            gettext("About %(count)d changed questions rated in both runs would settle it if the value stays the same.")
+            % params
+        ]
     if run_verdict.settling.resource is Resource.QUESTIONS:
         return [gettext("About %(count)d questions in total would settle it if the value stays the same.") % params]
     if run_verdict.reason:

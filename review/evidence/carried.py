@@ -57,7 +57,7 @@ def carried_ratings(run: Run, answer_ids: Collection[int] | None = None) -> dict
     columns = ("run_answer", "answer__answer_set_id", "answer__retrieved_ids", "run_retrieved_ids")
     rows_by_key: dict[AnswerMetricKey, dict[tuple[int, int], list[ExpertRating]]] = {}
     candidates = list(read_ratings_with(ratings, *columns))
-    passages = _passage_digests({pk for row, (run_answer, *_) in candidates for pk in (row.answer_id, run_answer)})
+    passages = passage_digests({pk for row, (run_answer, *_) in candidates for pk in (row.answer_id, run_answer)})
     for row, (run_answer, set_id, ids, run_retrieved_ids) in candidates:
         if ids == run_retrieved_ids and passages.get(row.answer_id) == passages.get(run_answer):
             rows_by_key.setdefault((run_answer, row.metric_id), {}).setdefault((set_id, row.answer_id), []).append(row)
@@ -102,7 +102,7 @@ def _equal_answer_ratings(run: Run, answer_ids: Collection[int] | None) -> Query
     return rows.annotate(run_answer=F(run_answer), run_retrieved_ids=F(f"{run_answer}__retrieved_ids"))
 
 
-def _passage_digests(answer_ids: Collection[int]) -> dict[int, str]:
+def passage_digests(answer_ids: Collection[int]) -> dict[int, str]:
     """A digest of each answer's passages in their order, by answer. Answers without passages are left out."""
     # Compared here: without statistics PostgreSQL would read all passages once for each rating.
     rows = Context.objects.filter(answer__in=answer_ids).order_by("answer", "position")

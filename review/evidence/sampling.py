@@ -157,9 +157,12 @@ class Samples:
 def load_samples(answer_set_id: int, answers: Sequence[int], withheld: Sequence[ExpertRating] = ()) -> Samples:
     """Load the samples over the answers of a set. Three queries.
 
-    Only blind queues count, because assisted ratings are no sample of blind opinions."""
+    Only blind queues count, because assisted ratings are no sample of blind opinions. Draws of changed questions are
+    left out: they are samples of differences."""
     blind = ReviewQueue.Mode.BLIND
-    frame_members = FrameMember.objects.filter(answer__answer_set_id=answer_set_id, draw__queue__mode=blind)
+    frame_members = FrameMember.objects.filter(
+        answer__answer_set_id=answer_set_id, draw__queue__mode=blind, draw__baseline=None
+    )
     draws: dict[int, QueueDraw] = {}
     # Tens of thousands of answers have few different inclusions.
     inclusion = cache(Inclusion)

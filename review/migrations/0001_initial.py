@@ -444,6 +444,7 @@ class Migration(migrations.Migration):
                     ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='created by')),
                     ('queue', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='draws', to='review.reviewqueue', verbose_name='review queue')),
                     ('run', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='draws', to='evaluation.run', verbose_name='run')),
+                    ('baseline', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.run')),
                     ('metric', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.metricdefinition')),
                     ('strategy', models.CharField(max_length=20, verbose_name='strategy')),
                     ('params', models.JSONField(default=dict, verbose_name='parameters')),

@@ -332,12 +332,16 @@ class EventRuling(AppendOnly):
 
 class Draw(AppendOnly, Authored):
     """A sample for review. Judge scores of ``run`` form its strata; ``params`` and ``seed`` reproduce it. ``metric`` is
-    set where the queue's metrics rotate and limits the sample to that metric."""
+    set where the queue's metrics rotate and limits the sample to that metric.
+
+    With a ``baseline`` it is a sample of questions whose answers differ between the two runs. The frame holds the
+    answers of both, and the sample serves their difference alone."""
 
     queue = models.ForeignKey(
         ReviewQueue, verbose_name=_("review queue"), on_delete=PROTECT, null=True, related_name="draws"
     )
     run = models.ForeignKey(Run, verbose_name=_("run"), on_delete=PROTECT, related_name="draws")
+    baseline = models.ForeignKey(Run, on_delete=PROTECT, null=True, related_name="+")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, null=True, related_name="+")
     strategy = models.CharField(_("strategy"), max_length=20)
     params = models.JSONField(_("parameters"), default=dict)

@@ -35,7 +35,7 @@ _STRATEGIES = tuple(strategy.value.replace("_", " ") for strategy in Strategy if
 _MIN_WORD_LENGTH = 3
 
 
-def _neutral_name(name: str, runs: Sequence[Run], *, hide_system: bool) -> str:
+def neutral_name(name: str, runs: Sequence[Run], *, hide_system: bool) -> str:
     """Return the given queue name, or the question set and a number.
 
     :raises DomainError: ``queue_name_tells`` if it contains a strategy, judge or model, or, with hidden systems, a
@@ -109,7 +109,7 @@ def make_queue(
     queue = ReviewQueue.objects.create(
         project_id=run_list[0].project_id, created_by=by, **(spec.columns | generated_columns)
     )
-    _add_metrics(queue, run_list[0], criteria)
+    add_metrics(queue, run_list[0], criteria)
     add_members(queue, people)
     for run in run_list:
         if run.pk in plan.samples:
@@ -138,7 +138,7 @@ def check_settings(
     if spec.reviews_needed > len(people):
         raise DomainError("too_few_reviewers", needed=spec.reviews_needed, people=len(people))
     named_reviewers.check(spec.distribution, people)
-    return _neutral_name(spec.name, runs, hide_system=spec.hide_system)
+    return neutral_name(spec.name, runs, hide_system=spec.hide_system)
 
 
 def add_members(queue: ReviewQueue, people: Iterable[User]) -> None:
@@ -166,7 +166,7 @@ def _set_state(queue: ReviewQueue, state: ReviewQueue.State, verb: str, by: User
             audit.record(by, verb, queue)
 
 
-def _add_metrics(queue: ReviewQueue, run: Run, metrics: Sequence[MetricDefinition]) -> None:
+def add_metrics(queue: ReviewQueue, run: Run, metrics: Sequence[MetricDefinition]) -> None:
     primary_judges = run.judges.filter(primary=True).select_related("rubric_version")
     pinned_rubrics = {judge.rubric_version.family: judge.rubric_version for judge in primary_judges}
     QueueMetric.objects.bulk_create(

@@ -279,6 +279,7 @@ def earlier_answers(run: Run, metrics: Sequence[MetricDefinition], same_queue: S
         Q(metric=None, queue__metrics__metric__in=metrics) | Q(metric__in=metrics),
         run__answer_set_id=run.answer_set_id,
         queue__mode=ReviewQueue.Mode.BLIND,
+        baseline=None,
     )
     sampled_members = FrameMember.objects.filter(
         draw__in=earlier_draws.values("pk"), sampled=True, probability__isnull=False

@@ -20,7 +20,7 @@ from evaluation.messages.explanations import category_name, explain_reason
 from review.statistics.agreement.statistic import Undefined
 from review.statistics.correction.outcome import CorrectionOutcome, Estimate, Target
 from review.statistics.paired_tests.gate import gate_confidence
-from review.statistics.sampling.draw import ALL, CERTAIN, FAILS, REST, STANDING
+from review.statistics.sampling.draw import ALL, CERTAIN, CHANGED, FAILS, REST, STANDING
 from review.statistics.sampling.member import FAILED
 from review.statistics.sampling.rotation import STRATUM_JOINER
 
@@ -120,6 +120,11 @@ class Figure:
     def is_planned(self) -> bool:
         """False for a corrected figure with a round of ratings that was not planned, which allows no verdict."""
         return bool(self.extra.get("planned", True))
+
+    @property
+    def has_width(self) -> bool:
+        """Return whether there is an interval, and not a single exact value."""
+        return self.low is not None and self.high is not None and self.high - self.low > MIN_WIDTH
 
     def text(self, digits: int, to: str) -> str:
         """Format the value, with its interval in brackets if there is one. ``to`` separates the ends."""
@@ -284,6 +289,7 @@ def stratum_in_words(name: str) -> str:
     known = {
         CERTAIN: _("sampled earlier"),
         STANDING: _("rated as identical answers"),
+        CHANGED: _("changed answers"),
         FAILED: _("the judge failed"),
         ALL: _("all answers"),
         FAILS: _("below the threshold"),

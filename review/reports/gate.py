@@ -14,9 +14,11 @@ from evaluation.messages.explanations import explain_reason
 from evaluation.metrics.catalogue import is_rule_metric, rule_metric_named
 from evaluation.models import Run
 from evaluation.specs.setting import Flag, Spec, setting, settings_of
+from review.statistics.correction.outcome import Target
 from review.statistics.paired_tests.gate import MAX_LOOKS, GateVerdict, Resource, SampleRequirement, gate_confidence
 
 PASSED_CODE, GATE_CODE = 0, 100
+QUESTIONS_LIKE_THESE = str(Target.QUESTIONS_LIKE_THESE)
 
 
 class GateScore(StrEnum):
@@ -102,7 +104,7 @@ class GateRule(StrEnum):
 class GateCheck:
     """Result of one gate rule.
 
-    ``value`` with its interval for questions like these is the score, or for ``max_drop`` this run minus the baseline.
+    ``value`` with its interval for ``target`` is the score, or for ``max_drop`` this run minus the baseline.
     ``reason`` is a code for a missing or unusable value or interval. ``limit`` is the minimum score or the maximum
     drop. ``settling`` states what would decide an open check. ``labels_alone`` is the uncorrected figure that counts
     unlabelled passages as misses. ``alike_within`` is the margin if it contains the whole interval of a difference."""
@@ -117,9 +119,10 @@ class GateCheck:
     settling: SampleRequirement | None = None
     labels_alone: float | None = None
     alike_within: float | None = None
+    target: str = QUESTIONS_LIKE_THESE
 
     def to_dict(self) -> dict[str, Any]:
-        names = ("rule", "limit", "value", "low", "high", "verdict", *(("reason",) if self.reason else ()))
+        names = ("rule", "limit", "value", "low", "high", "target", "verdict", *(("reason",) if self.reason else ()))
         document = {name: getattr(self, name) for name in names}
         if self.labels_alone is not None:
             document["labels_alone"] = self.labels_alone
@@ -154,6 +157,11 @@ class Gate:
         return GateVerdict.UNDECIDED if GateVerdict.UNDECIDED in verdicts else GateVerdict.PASSED
 
     @property
+    def target(self) -> str:
+        """Population of the interval that is compared with the drop, or else with the minimum."""
+        return self.checks[-1].target if self.checks else QUESTIONS_LIKE_THESE
+
+    @property
     def exit_code(self) -> int:
         """0 if the gate passes, or is undecided and that is allowed; else 100."""
         passed = self.verdict is GateVerdict.PASSED or (self.verdict is GateVerdict.UNDECIDED and self.allow_undecided)
@@ -163,7 +171,7 @@ class Gate:
         """Return the ``gate`` section of a report."""
         return {
             "on": str(self.on),
-            "target": "questions_like_these",
+            "target": self.target,
             "verdict": str(self.verdict),
             "allow_undecided": self.allow_undecided,
             "exit_code": self.exit_code,
@@ -206,6 +214,8 @@ def gate_reasons(gate: Gate) -> list[str]:
 def check_title(check: GateCheck) -> str:
     if check.rule is GateRule.FAIL_UNDER:
         return _("score of at least %(limit).3f") % {"limit": check.limit}
+    if check.target == Target.THIS_RUN:
+        return _("drop of at most %(limit).3f against the baseline on these questions") % {"limit": check.limit}
     return _("drop of at most %(limit).3f against the baseline") % {"limit": check.limit}
 
 
@@ -250,6 +260,11 @@ def _remedy_sentence(check: GateCheck) -> str:
     needed = {"count": check.settling.needed}
     if check.value is None:
         return _("About %(count)d rated answers are needed for a corrected score.") % needed
+    if check.settling.resource is Resource.PAIRS:
+        sentence = _(
+            "About %(count)d changed questions rated in both runs would settle it if the value stays the same."
+        )
+        return sentence % needed
     if check.settling.resource is Resource.LABELS and check.rule is GateRule.MAX_DROP:
         return _("About %(count)d rated answers across both runs would settle it if the value stays the same.") % needed
     if check.settling.resource is Resource.LABELS:

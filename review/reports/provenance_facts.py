@@ -15,6 +15,7 @@ from evaluation.judging.calls import ResponseFormat
 from evaluation.messages import numbers
 from evaluation.runs.progress import ASKING, EMBEDDINGS, PREFLIGHT, Spending
 from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
+from review.statistics.sampling.draw import CHANGED
 from review.statistics.sampling.member import Strategy
 
 
@@ -56,6 +57,7 @@ TITLES: dict[str, str | Promise] = {
     Strategy.HAND_PICKED: _("hand-picked"),
     Strategy.SECOND_OPINION: _("second opinions"),
     Strategy.RECHECK: _("rechecks"),
+    CHANGED: _("changed answers of two runs"),
 }
 
 

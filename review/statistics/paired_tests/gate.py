@@ -59,11 +59,13 @@ class Resource(StrEnum):
 
     LABELS = "labels"
     QUESTIONS = "questions"
+    # Changed questions whose answers are rated in both runs.
+    PAIRS = "pairs"
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRequirement:
-    """Total number of labels or questions at which the interval would just exclude the limit, if the value stays.
+    """Total number of a resource at which the interval would just exclude the limit, if the value stays.
 
     At most ``MAX_SAMPLE_SIZE``."""
 

@@ -61,11 +61,18 @@ class BranchTests:
 
 
 def gatekeep(
-    branches: Sequence[Branch], *, error: float = ERROR_RATE, resamples: int | None = None, seed: int = 0
+    branches: Sequence[Branch],
+    *,
+    error: float = ERROR_RATE,
+    others: int = 0,
+    resamples: int | None = None,
+    seed: int = 0,
 ) -> tuple[Multiplicity, tuple[BranchTests, ...]]:
-    """Test the branches in order, each overall score before its metrics."""
+    """Test the branches in order, each overall score before its metrics.
+
+    ``others`` counts verdicts on overall scores that are tested elsewhere, at the same level."""
     tested = [branch for branch in branches if branch.overall or (branch.metrics and not branch.gated)]
-    multiplicity = Multiplicity(len(tested), error)
+    multiplicity = Multiplicity(len(tested) + others, error)
     return multiplicity, tuple(_branch_tests(branch, multiplicity, resamples, seed) for branch in branches)
 
 

@@ -105,6 +105,8 @@ def uncertainty_probabilities(keys: Sequence[int], spread: Mapping[int, float], 
 CERTAIN, ALL, FAILS, REST = "certain", "all", "fails", "rest"
 # Answers with a standing rating: known with certainty, and not asked again.
 STANDING = "standing"
+# Questions of a release difference whose answers changed.
+CHANGED = "changed"
 Random = np.random.Generator
 
 
