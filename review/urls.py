@@ -8,6 +8,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("review.reports.urls")),
     path("", include("review.answers.urls")),
     path("", include("review.comparisons.urls")),
+    path("", include("review.releases.urls")),
     path("", include("review.agreement.urls")),
     path("", include("review.standing.urls")),
     path("", include("review.judges.urls")),

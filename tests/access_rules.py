@@ -79,6 +79,7 @@ PAGES = {
     ("GET", "run-agreement-over-time"): SEES_RUNS,
     ("GET", "run-compare"): SEES_RUNS,
     ("GET", "run-compare-answers"): SEES_RUNS,
+    ("POST", "pair-queue-new"): LEADS,
     ("POST", "run-start"): EVALUATES,
     ("POST", "run-pause"): EVALUATES,
     ("POST", "run-resume"): EVALUATES,

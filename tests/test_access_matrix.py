@@ -46,6 +46,7 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "ruling": lambda w: w.escalation.pk,
     "raised": lambda w: w.escalation.pk,
     "draw": lambda w: w.draw.pk,
+    "pair-queue-new": lambda w: (w.run.pk, w.run.pk),
     "gold-set": lambda w: w.holdout_test.gold_set_id,
     "api-calibration": lambda w: w.holdout_test.pk,
     "search": lambda w: w.search.pk,

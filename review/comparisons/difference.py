@@ -164,9 +164,18 @@ class RunDifference:
     release: ReleaseDifference | None = None
 
     @property
+    def release_leads(self) -> bool:
+        """Return whether the verdict rests on ratings of changed answers: unless some of its parts are unrated, and
+        other ratings cover them."""
+        if self.release is None or not self.release.decides:
+            return False
+        covered_otherwise = self.corrected.low is not None and not self.corrected.partly_corrected
+        return not (self.release.figure.partly_corrected and covered_otherwise)
+
+    @property
     def leading(self) -> Figure:
-        """Corrected difference that a verdict rests on: for these questions if their changed answers are rated."""
-        return self.release.figure if self.release and self.release.decides else self.corrected
+        """Corrected difference that the verdict rests on: for exactly these questions, or for questions like these."""
+        return self.release.figure if self.release and self.release_leads else self.corrected
 
     def without_intervals(self) -> RunDifference:
         """Return a copy without the deviations needed to recompute intervals."""

@@ -24,6 +24,7 @@ from review.comparisons.difference import MetricDifference, RunDifference, RunOr
 from review.comparisons.values import differing_versions
 from review.comparisons.verdict import corrected_verdict, family_sentence, lead_sentence, next_sentence, other_sentence
 from review.evidence.answers import RunAnswer
+from review.releases.pages import ReleaseCard, release_card
 from review.reports.category_cards import profile_card
 from review.reports.figure import Figure, Withheld
 from review.reports.profile_section import ClassShare, ClassTable, Spread
@@ -212,7 +213,7 @@ class PairCard(NamedTuple):
     ``lead`` is the most trustworthy verdict, ``secondary`` the judge-only one and why it does not lead, ``next_step``
     the advice. ``shows_secondary``: there is no verdict by experts that the judge could contradict. ``weight`` is that
     of the common parts, empty if all parts are common. ``shifts`` state the judge's part of metric changes. ``counts``
-    are questions by kind of change."""
+    are questions by kind of change. ``release`` describes changed answers of runs over the same questions."""
 
     run_difference: RunDifference
     title: str
@@ -225,6 +226,7 @@ class PairCard(NamedTuple):
     shifts: tuple[str, ...]
     shows_secondary: bool
     counts: tuple[ChangeCount, ...]
+    release: ReleaseCard | None
 
 
 class OrderCard(NamedTuple):
@@ -305,6 +307,7 @@ def _pair_card(run_difference: RunDifference, run_names: Mapping[int, str]) -> P
         shifts=tuple(_shift_sentence(metric) for metric in run_difference.metrics if metric.system_shift),
         shows_secondary=corrected_verdict(run_difference).reason == Withheld.NOT_REVIEWED,
         counts=change_counts(run_difference),
+        release=release_card(run_difference.release) if run_difference.release else None,
     )
 
 

@@ -98,7 +98,7 @@ def settle_corrected(run_difference: RunDifference, distance: float) -> SampleRe
 
     Labels of both runs together, or questions if their variation alone is wider. For these questions: changed questions
     that are rated in both runs."""
-    if run_difference.release and run_difference.release.decides:
+    if run_difference.release and run_difference.release_leads:
         return settle_release(run_difference.release, distance)
     groups = run_difference.overall.groups if run_difference.overall else 0
     wide, narrow = run_difference.corrected, run_difference.corrected_this_run
@@ -266,9 +266,9 @@ def next_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
         return gettext("Next: choose by other criteria, such as cost or time.")
     if run_verdict.settling is None and run_verdict.reason and run_verdict.reason not in NEEDS_REVIEW:
         return gettext("Next: check the questions that changed most.")
-    if can_pair(run_difference.release):
-        return gettext("Next: ask experts to rate the changed answers of both runs.")
     if run_verdict.reason or (run_verdict.settling and run_verdict.settling.resource is not Resource.QUESTIONS):
+        if can_pair(run_difference.release):
+            return gettext("Next: ask experts to rate the changed answers of both runs.")
         return gettext("Next: ask experts to review a sample of both runs.")
     return gettext("Next: add questions, or treat the two as equal if a difference this small doesn't matter.")
 
@@ -308,7 +308,7 @@ def corrected_sentence(run_difference: RunDifference, names: dict[str, str]) -> 
         return " ".join(
             [gettext("By corrected scores: can't tell. %(why)s") % params, *_evidence_sentences(run_verdict)]
         )
-    release = run_difference.release if run_difference.release and run_difference.release.decides else None
+    release = run_difference.release if run_difference.release_leads else None
     if release and not release.changed:
         return gettext("No difference: both runs gave the same answers, so experts would rate them the same.")
     if run_verdict.verdict is DifferenceVerdict.CANNOT_TELL:

@@ -19,6 +19,8 @@ from review.comparisons.pages import Show, answers_card, compare_page
 from review.comparisons.set_quality import set_quality
 from review.evidence.answers import record_answer_exposure, record_exposure
 from review.figure_cache.selectors import cached_comparison
+from review.releases.selectors import suggested_size
+from review.releases.views import pair_queue_form
 from review.reports.pages.run_list import RUN_ROW_RELATIONS
 
 MAX_COMPARED = 10
@@ -36,8 +38,11 @@ def compare_runs(request: HttpRequest) -> HttpResponse:
     margin = form.cleaned_data["margin"] if form.is_valid() else None
     comparison = with_margin(cached.value, margin)
     page = compare_page(comparison, _comparable_runs(request, runs))
-    answers = None
+    answers = pair_form = None
     if len(runs) == 2:
+        release = comparison.differences[0].release
+        if release and release.plans and access.may(request.user, runs[1].project_id, Action.MANAGE_REVIEW):
+            pair_form = pair_queue_form(runs[1].project_id, size=suggested_size(release))
         show = Show(shown) if (shown := request.GET.get("show")) in Show.values else Show.ALL
         page_number = parse_int(request.GET.get("page", "1"), 6) or 1
         answers = answers_card(comparison.differences[0], runs[1], runs[0], show, page_number)
@@ -46,7 +51,14 @@ def compare_runs(request: HttpRequest) -> HttpResponse:
     kept_query = request.GET.copy()
     for name in ("show", "page"):
         kept_query.pop(name, None)
-    context = {"page": page, "cached_value": cached, "form": form, "answers": answers, "query": kept_query.urlencode()}
+    context = {
+        "page": page,
+        "cached_value": cached,
+        "form": form,
+        "answers": answers,
+        "query": kept_query.urlencode(),
+        "pair_form": pair_form,
+    }
     return render(request, "review/comparisons/compare.html", context)
 
 

@@ -39,6 +39,7 @@ from review.figure_cache.store import (
 )
 from review.models import CachedFigures
 from review.queues.planning import ReviewPlan, next_review, next_review_json
+from review.releases.changes import PreviousRelease, find_previous_release
 from review.reports.estimates import correction_sheet
 from review.reports.exports import BRIEF, REPORT_EXPORTS, export
 from review.reports.gate import NO_GATE, Gate, GateRequest
@@ -49,10 +50,11 @@ from review.standing.selectors import StandingHistory, standing_history
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """Report of a run without answers, and the next worthwhile review."""
+    """Report of a run without answers, the next worthwhile review, and the previous release."""
 
     report: Report
     plan: ReviewPlan | None
+    previous: PreviousRelease | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def build_run_figures(runs: Sequence[Run]) -> dict[str, bytes]:
     (run,) = runs
     basis = load_inputs(run)
     report = build_report(basis)
-    figures = RunFigures(dataclasses.replace(report, answers=()), next_review(basis))
+    figures = RunFigures(dataclasses.replace(report, answers=()), next_review(basis), find_previous_release(basis.run))
     return {
         FIGURES: _dump_json(FIGURES_ADAPTER, figures),
         HEADLINE: _dump_json(HEADLINE_ADAPTER, headline(report)),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.models import Answer
+from evaluation.models import Answer, Run
 from evaluation.profiles.spec import FailureRule
-from review.evidence.answers import RunAnswer
+from review.evidence.answers import RunAnswer, run_answers
 from review.evidence.carried import passage_digests
 from review.reports.inputs import ReportInputs
 
@@ -45,34 +45,74 @@ def same_questions(current: ReportInputs, baseline: ReportInputs) -> bool:
 
 
 def answered_questions(current: ReportInputs, baseline: ReportInputs) -> list[AnsweredQuestion]:
-    """Questions that both runs answered, in the order of the question set. One query, and one for each
-    10,000 answers with equal texts.
+    """Questions that both runs answered, in the order of the question set. One query, and one for each 10,000 answers
+    with equal texts.
 
     Answers are equal if they have the same text and the same passages in the same order, or if both failed. Questions
     with an excluded answer are left out, and those with a failed one if the profile leaves failures out."""
-    old_answers, new_answers = (_by_question(basis) for basis in (baseline, current))
+    bases = (baseline, current)
+    left_out = {answer.question_id for basis in bases for answer in basis.evidence.excluded}
+    if current.profile.on_failure is not FailureRule.ZERO:
+        left_out |= {
+            answer.question_id for basis in bases for answer in basis.evidence.answers.values() if answer.failed
+        }
+    old, new = (basis.evidence.answers.values() for basis in bases)
+    questions = _pair_answers(current.run, baseline.run, new, old)
+    return [question for question in questions if question.question_id not in left_out]
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousRelease:
+    """The newest earlier run of the same system over the same questions, and the number of them whose answers
+    changed."""
+
+    run_id: int
+    questions: int
+    changed: int
+
+
+def find_previous_release(run: Run) -> PreviousRelease | None:
+    """Previous release of a run; ``None`` without one. One query, and a few more if there is one."""
+    answers = run.answer_set
+    previous = (
+        Run.objects.filter(
+            project=run.project_id,
+            answer_set__question_set=answers.question_set_id,
+            answer_set__system_version__system=answers.system_version.system_id,
+            answer_set__lt=answers.pk,
+            state__in=Run.ENDED,
+        )
+        .order_by("-pk")
+        .first()
+    )
+    if previous is None:
+        return None
+    questions = _pair_answers(run, previous, run_answers(run), run_answers(previous))
+    return PreviousRelease(previous.pk, len(questions), sum(question.changed for question in questions))
+
+
+def _pair_answers(
+    current: Run, baseline: Run, new: Iterable[RunAnswer], old: Iterable[RunAnswer]
+) -> list[AnsweredQuestion]:
+    old_answers, new_answers = _by_question(old), _by_question(new)
     question_of = {
         answer.answer_id: answer.question_id
         for answers in (*old_answers.values(), *new_answers.values())
         for answer in answers
     }
-    content = _contents([basis.run.answer_set_id for basis in (baseline, current)], question_of)
-    zero = current.profile.on_failure is FailureRule.ZERO
+    content = _contents([baseline.answer_set_id, current.answer_set_id], question_of)
     return [
         _question(question_id, old_answers[question_id], answers, content)
         for question_id, answers in new_answers.items()
         if question_id in old_answers
-        and (zero or not any(answer.failed for answer in (*answers, *old_answers[question_id])))
     ]
 
 
-def _by_question(basis: ReportInputs) -> dict[str, list[RunAnswer]]:
-    excluded = {answer.question_id for answer in basis.evidence.excluded}
-    answers: dict[str, list[RunAnswer]] = {}
-    for answer in basis.evidence.answers.values():
-        if answer.question_id not in excluded:
-            answers.setdefault(answer.question_id, []).append(answer)
-    return answers
+def _by_question(answers: Iterable[RunAnswer]) -> dict[str, list[RunAnswer]]:
+    by_question: dict[str, list[RunAnswer]] = {}
+    for answer in answers:
+        by_question.setdefault(answer.question_id, []).append(answer)
+    return by_question
 
 
 def _contents(answer_sets: Sequence[int], question_of: Mapping[int, str]) -> dict[int, Hashable]:

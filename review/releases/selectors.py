@@ -242,3 +242,13 @@ def fully_rated_questions(releases: Releases) -> set[str]:
         for position in np.flatnonzero(part.component.frame.state != ReviewState.RATED).tolist()
     }
     return {question.question_id for question in releases.changed} - unknown
+
+
+# Margin of the number of questions that the form suggests.
+SUGGESTED_MARGIN = 0.03
+
+
+def suggested_size(release: ReleaseDifference) -> int:
+    """Number of changed questions for a margin of at most 0.03, or the largest planned number."""
+    sizes = [plan.questions for plan in release.plans if plan.margin <= SUGGESTED_MARGIN]
+    return min(sizes, default=max((plan.questions for plan in release.plans), default=0))

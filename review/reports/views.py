@@ -94,7 +94,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     actions = run_actions(run.state, access.roles_in(request.user, run.project_id), failed_units=bool(counts.failed))
     plan = cached_figures.value.plan
     unrated = unrated_answers(run) if actions.queue and plan and plan.waiting else []
-    page = run_page(cached_figures.value.report, actions, live_progress, plan, unrated)
+    previous = cached_figures.value.previous
+    page = run_page(cached_figures.value.report, actions, live_progress, plan, unrated, previous)
     record_answer_exposure(request.user, page.answers_shown, "run page")
     return render(request, "review/reports/run.html", {"page": page, "cached_value": cached_figures})
 

@@ -23,6 +23,7 @@ from evaluation.runs.progress import CallStatus, Progress, Spending
 from review.evidence.answers import RunAnswer
 from review.queues.planning import ReviewPlan, guess_note, plan_json
 from review.queues.progress import UnratedAnswers
+from review.releases.changes import PreviousRelease
 from review.reports.cards import ReportCards, report_cards
 from review.reports.entries import Entry, Output
 from review.reports.exports import REPORT_EXPORTS
@@ -167,7 +168,7 @@ EXPORT_PURPOSES = {
 @dataclass(frozen=True, slots=True)
 class RunPage:
     """Content of ``review/reports/run.html``. ``advice`` states how to resume a paused run, ``unrated`` the open queues
-    that hold answers of the next review."""
+    that hold answers of the next review, ``previous`` the previous release of the system over these questions."""
 
     cards: ReportCards
     chip: StateChip
@@ -181,6 +182,7 @@ class RunPage:
     formats: tuple[tuple[str, str], ...]
     forms: tuple[str, ...]
     unrated: Sequence[UnratedAnswers]
+    previous: PreviousRelease | None = None
 
     @property
     def report(self) -> Report:
@@ -214,6 +216,7 @@ def run_page(
     progress: ProgressPage | None,
     plan: ReviewPlan | None = None,
     unrated: Sequence[UnratedAnswers] = (),
+    previous: PreviousRelease | None = None,
 ) -> RunPage:
     """Build the page. ``progress`` is shown until the run has ended, ``plan`` is the next review, ``unrated`` its
     answers in open queues."""
@@ -234,4 +237,5 @@ def run_page(
         formats=tuple((name, str(EXPORT_PURPOSES[name])) for name in REPORT_EXPORTS.names),
         forms=form_names(),
         unrated=unrated,
+        previous=previous,
     )

@@ -138,7 +138,7 @@ def test_corrected_scores_are_compared_only_when_both_runs_are_rated() -> None:
         imported_rating(answer, metric("correctness"), "e1", 4)
     difference = compare([first_run, second_run]).differences[0]
     assert difference.corrected.withheld == "not_both_rated"
-    assert next_sentence(difference, {}) == "Next: ask experts to review a sample of both runs."
+    assert next_sentence(difference, {}) == "Next: ask experts to rate the changed answers of both runs."
     for index, answer in enumerate(answer_rows(second_run)):
         imported_rating(answer, metric("correctness"), "e1", 2 + index % 2)
     difference = compare([first_run, second_run]).differences[0]

@@ -27,7 +27,8 @@ def pair() -> tuple[Run, Run]:
     judge = first.judges.get().judge_version
     system = "<b>new</b> | [x](http://y) @z"
     return first, fill(
-        run_over(make_answer_set(first.answer_set.question_set, system=system), judge=judge), [5, 2] * 20
+        run_over(make_answer_set(first.answer_set.question_set, system=system, texts=["Another answer."]), judge=judge),
+        [5, 2] * 20,
     )
 
 

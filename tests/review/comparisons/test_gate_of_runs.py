@@ -94,7 +94,11 @@ def test_repeated_gate_shares_its_error_over_the_looks(run: Run) -> None:
     assert ten_looks is not None
     assert (ten_looks.checks[0].low or 0) < (single_look.checks[0].low or 0) < (single_look.checks[0].high or 0)
     other_run = fill(
-        run_over(make_answer_set(run.answer_set.question_set), judge=run.judges.get().judge_version), [4] * 40
+        run_over(
+            make_answer_set(run.answer_set.question_set, texts=["Another answer."]),
+            judge=run.judges.get().judge_version,
+        ),
+        [4] * 40,
     )
     drops = [
         run_gate(other_run, GateRequest(baseline=run, max_drop=0.02, gate_on="judge_only", looks=n)) for n in (1, 10)
@@ -138,7 +142,11 @@ def test_partly_corrected_score_is_undecided(run: Run) -> None:
 def test_difference_of_partly_corrected_scores_passes_no_gate(run: Run) -> None:
     rate_all(run, [4] * 40)
     other_run = fill(
-        run_over(make_answer_set(run.answer_set.question_set), judge=run.judges.get().judge_version), [1] * 40
+        run_over(
+            make_answer_set(run.answer_set.question_set, texts=["Another answer."]),
+            judge=run.judges.get().judge_version,
+        ),
+        [1] * 40,
     )
     rate_all(other_run, [1] * 40)
     gate = run_gate(other_run, GateRequest(baseline=run, max_drop=0.02))
@@ -152,7 +160,11 @@ def test_difference_of_partly_corrected_scores_passes_no_gate(run: Run) -> None:
 
 def test_blind_rating_of_either_run_switches_the_gate_to_corrected_scores(run: Run) -> None:
     other_run = fill(
-        run_over(make_answer_set(run.answer_set.question_set), judge=run.judges.get().judge_version), [1] * 40
+        run_over(
+            make_answer_set(run.answer_set.question_set, texts=["Another answer."]),
+            judge=run.judges.get().judge_version,
+        ),
+        [1] * 40,
     )
     imported_rating(answer_rows(run)[0], metric("correctness"), "e1", 4)
     gate = run_gate(other_run, GateRequest(baseline=run, max_drop=0.02))
@@ -180,7 +192,7 @@ def test_drop_is_measured_question_by_question(run: Run) -> None:
     judge = run.judges.get().judge_version
     question_set = run.answer_set.question_set
     worse_run = fill(
-        run_over(make_answer_set(question_set), judge=judge), [5, 2] * 20
+        run_over(make_answer_set(question_set, texts=["Another answer."]), judge=judge), [5, 2] * 20
     )  # 1 lower on every other question
     # overall .05 x -.5 = -.025; deviation .05 x .5 x sqrt(40/39): half-width 2.022691 x .025 / sqrt(39) = .0081
     gates = [run_gate(worse_run, GateRequest(baseline=run, max_drop=drop)) for drop in (0.04, 0.01, 0.02)]
@@ -196,7 +208,9 @@ def test_drop_is_measured_question_by_question(run: Run) -> None:
 
 def test_corrected_scores_are_compared_when_both_runs_are_rated(run: Run) -> None:
     judge = run.judges.get().judge_version
-    other_run = fill(run_over(make_answer_set(run.answer_set.question_set), judge=judge), [5, 3] * 20)
+    other_run = fill(
+        run_over(make_answer_set(run.answer_set.question_set, texts=["Another answer."]), judge=judge), [5, 3] * 20
+    )
     for index, (first_answer, second_answer) in enumerate(zip(answer_rows(run), answer_rows(other_run), strict=True)):
         imported_rating(first_answer, metric("correctness"), "e1", 4)
         imported_rating(second_answer, metric("correctness"), "e1", 2 + index % 2)
@@ -211,7 +225,9 @@ def test_corrected_scores_are_compared_when_both_runs_are_rated(run: Run) -> Non
 
 def test_corrected_scores_are_compared_across_judge_models(run: Run) -> None:
     judge = run.judges.get().judge_version
-    other_run = fill(run_over(make_answer_set(run.answer_set.question_set), judge=judge), [5, 2] * 20)
+    other_run = fill(
+        run_over(make_answer_set(run.answer_set.question_set, texts=["Another answer."]), judge=judge), [5, 2] * 20
+    )
     for index, (first_answer, second_answer) in enumerate(zip(answer_rows(run), answer_rows(other_run), strict=True)):
         imported_rating(first_answer, metric("correctness"), "e1", 4)
         imported_rating(second_answer, metric("correctness"), "e1", 2 + index % 2)
@@ -246,6 +262,7 @@ def test_json_report_contains_the_gate_or_null(run: Run) -> None:
         "value": pytest.approx(0.95),
         "low": pytest.approx(0.933805, abs=1e-6),
         "high": pytest.approx(0.966195, abs=1e-6),
+        "target": "questions_like_these",
         "verdict": "pass",
     }
     assert json.loads(run_command("results", str(run.pk), "--format", "json")[0])["gate"] is None

@@ -24,6 +24,7 @@ from tests.review.clients import Caller
 from tests.review.comparisons.test_difference import create_run, make_questions
 
 NAMES = {"run": "new", "baseline": "old"}
+LIKE_THESE = "questions_like_these"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_alike_runs_are_reported_in_text_and_json(equivalent_pair: tuple[Run, Ru
     assert "the difference is between -0.016 and +0.016." in alike_sentence
     (row,) = comparison_json(comparison)["differences"]
     assert row["margin"] == 0.03
-    assert row["verdict"]["judge_only"] == {"verdict": "alike", "alike_within": 0.03}
+    assert row["verdict"]["judge_only"] == {"verdict": "alike", "target": LIKE_THESE, "alike_within": 0.03}
 
 
 @pytest.mark.django_db
@@ -89,7 +90,7 @@ def test_run_better_by_less_than_the_margin_is_better_and_alike() -> None:
     question_set = make_questions(40)
     runs = create_run(question_set, [4] * 40), create_run(question_set, [5, 4] * 18 + [2, 4, 2, 4])
     (difference,) = with_margin(compare(runs), 0.03).differences
-    assert judge_only_verdict(difference).to_dict() == {"verdict": "better", "alike_within": 0.03}
+    assert judge_only_verdict(difference).to_dict() == {"verdict": "better", "target": LIKE_THESE, "alike_within": 0.03}
     with override("en"):
         assert any(
             "is better by 0.006 to 0.029 on questions like these. The two are equivalent within 0.03." in sentence

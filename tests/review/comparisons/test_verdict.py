@@ -216,7 +216,7 @@ def test_every_run_has_a_gate_and_the_worst_decides(run_pair: tuple[Run, Run]) -
     assert code == 100
     report = json.loads(run_compare(old, new, str(worse_run.pk), "--max-drop", "0", "--format", "json")[0])
     assert {pk: gate["verdict"] for pk, gate in report["gates"].items()} == {new: "pass", str(worse_run.pk): "fail"}
-    assert report["differences"][0]["verdict"]["judge_only"] == {"verdict": "better"}
+    assert report["differences"][0]["verdict"]["judge_only"] == {"verdict": "better", "target": "questions_like_these"}
 
 
 def test_single_run_gate_accepts_a_minimum_score_but_no_drop(run_pair: tuple[Run, Run]) -> None:
