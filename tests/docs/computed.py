@@ -36,6 +36,7 @@ from review.statistics.agreement.variance import Observation, VarianceSource, va
 from review.statistics.correction.corrected import ComponentFit, corrected_component, corrected_overall, fit_component
 from review.statistics.correction.frame import Component, EarlierRound, ReviewState
 from review.statistics.correction.outcome import Estimate
+from review.statistics.correction.strata_estimates import unseen_rate
 from review.statistics.paired_tests.gate import fail_under, gate_confidence, labels_to_decide, questions_to_decide
 from review.statistics.paired_tests.paired import paired_difference
 from review.statistics.precision import (
@@ -45,6 +46,7 @@ from review.statistics.precision import (
     labels_for_width,
     spending_advice,
 )
+from review.statistics.release_difference import PairedPart, release_difference
 from review.statistics.retrieval_truth import draw, estimates
 from review.statistics.retrieval_truth.pool import Pool, RetrievalMetric
 from review.statistics.sampling.draw import STANDING, allocate
@@ -103,6 +105,7 @@ def correction(text: str) -> Computed:
         "plan": plan(text),
         "compared": compared(text),
         "varying": varying(text),
+        "release": release(text),
     }
     return {
         "regression": sample(text, "regression"),
@@ -205,6 +208,18 @@ def standing(text: str) -> dict[str, Value]:
         "fresh_low": alone.low,
         "fresh_high": alone.high,
     }
+
+
+def release(text: str) -> dict[str, Value]:
+    """100 questions of which 40 changed, and the same with equal differences."""
+    answers = example_answers(text, "release")
+    equal = [replace(answer, rating=None if answer.rating is None else 0.0) for answer in answers]
+    result, bound = (
+        estimate(release_difference([PairedPart(Component("x", frame_of(rows), -1.0, 1.0, judged=True), 100)], 100))
+        for rows in (answers, equal)
+    )
+    ends = {"value": result.value, "low": result.low, "high": result.high}
+    return {**ends, "unseen": unseen_rate(20, 0.95), "bound": bound.high}
 
 
 def skewed() -> dict[str, Value]:
