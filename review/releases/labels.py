@@ -147,6 +147,7 @@ class PartBuilder:
         self._profile = profile
         self._releases = (old, new)
         self._labels = labels
+        self._units: dict[int, tuple[float, float]] = {}
         self._positions = [
             {key: position for position, key in enumerate(release.basis.evidence.answers)} for release in self._releases
         ]
@@ -266,6 +267,12 @@ class PartBuilder:
         return 0.0 if metric.name in score.zeroed else score.weights_used.get(metric.name, 0.0)
 
     def _unit(self, metric: MetricDefinition) -> tuple[float, float]:
+        """Offset and divisor of the metric on the profile's unit scale."""
+        if metric.pk not in self._units:
+            self._units[metric.pk] = self._unit_of(metric)
+        return self._units[metric.pk]
+
+    def _unit_of(self, metric: MetricDefinition) -> tuple[float, float]:
         scale = metric.read_scale()
         part = next((part for part in self._profile.parts if part.metric == metric.name), None)
         return (scale.low, scale.width) if part is None else unit_scale(self._profile, part, scale.low, scale.high)

@@ -19,6 +19,7 @@ from review.management.demo.loader import DATA_DIR
 from review.models import Assignment, ReviewQueue
 from tests.factories import make_project, make_user
 from tests.pages.markup import compact
+from tests.review.clients import Caller
 
 pytestmark = pytest.mark.django_db
 CHANGED, QUESTIONS = 24, 40
@@ -80,7 +81,13 @@ TEXTS = {
         "By ratings of the changed answers: ",
         "on these questions.",
     ),
-    "ko": ("개가 바뀌었습니다", "바뀐 답변", "바뀐 답변", "바뀐 답변", "이 질문들"),
+    "ko": (
+        f"답변 {QUESTIONS}개 중 {CHANGED}개가 바뀌었습니다",
+        f"질문 {QUESTIONS}개 중 {CHANGED}개의 답변이 바뀌었습니다.",
+        f"평가 없음: {CHANGED}개.",
+        "바뀐 답변의 평가 기준: ",
+        "이 질문들에서",
+    ),
 }
 
 
@@ -130,13 +137,17 @@ def test_gate_between_releases_is_about_these_questions(runs: tuple[Run, Run]) -
     first, second = runs
     gate = gate_of(second, first)
     assert (gate["on"], gate["target"]) == ("judge_only", "questions_like_these")
-    lead, _ = client_of(Role.LEAD, second.project, "en")
+    lead, lead_user = client_of(Role.LEAD, second.project, "en")
     expert, reviewer = client_of(Role.REVIEWER, second.project, "en")
     form = {"questions": CHANGED, "reviews_needed": 1, "reviewers": [reviewer.pk]}
     lead.post(reverse("pair-queue-new", args=[second.pk, first.pk]), form)
     rate_all_pairs(expert, ReviewQueue.objects.get())
     gate = gate_of(second, first)
     assert (gate["on"], gate["target"], gate["verdict"]) == ("corrected", "this_run", "pass")
+    (difference,) = Caller(lead_user).get(f"runs/compare/?runs={first.pk},{second.pk}").json()["differences"]
+    assert difference["release"]["rated"] == {"both": CHANGED, "one": 0, "none": 0}
+    assert difference["verdict"]["corrected"]["verdict"] == "better"
+    assert difference["verdict"]["corrected"]["target"] == "this_run"
     backwards = gate_of(first, second)
     assert (backwards["target"], backwards["verdict"]) == ("this_run", "fail")
     assert Answer.objects.filter(text__endswith=" Yes.").count() == CHANGED
