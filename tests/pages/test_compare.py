@@ -147,7 +147,7 @@ def test_exposure_of_comparison_reader_with_open_ratings_is_recorded(runs: list[
 def test_comparison_stays_within_query_limits(
     runs: list[Run], django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    with django_assert_max_num_queries(95):
+    with django_assert_max_num_queries(98):
         page_content(runs[:2])
     with django_assert_max_num_queries(41):  # from then on it is kept
         page_content(runs[:2])
