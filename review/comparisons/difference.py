@@ -338,7 +338,7 @@ def _apply_tests(
         corrected=_corrected(pair, confidence=confidence),
         corrected_this_run=_corrected(pair, Target.THIS_RUN, confidence),
         metrics=tuple(metrics),
-        release=None if releases is None else describe_difference(releases, confidence),
+        release=None if releases is None else describe_difference(releases, tests.confidence),
     )
 
 

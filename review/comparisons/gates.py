@@ -121,7 +121,7 @@ def gate_between(current: Side, run_difference: RunDifference | None, request: G
 
 def _planned_looks(current: Side, run_difference: RunDifference | None) -> int:
     """Return the planned number of looks at the ratings behind a check of corrected scores."""
-    compared = [current.report.overall.corrected, *([run_difference.corrected] if run_difference else [])]
+    compared = [current.report.overall.corrected, *([run_difference.leading] if run_difference else [])]
     return max(figure.looks for figure in compared)
 
 

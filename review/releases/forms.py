@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import User
-from review.models.queue_spec import MAX_REVIEWS
+from review.models.queue_spec import MAX_REVIEWS, SETTINGS
 
 
 class PairQueueForm(forms.Form):
@@ -23,6 +23,13 @@ class PairQueueForm(forms.Form):
     )
     reviews_needed = forms.IntegerField(
         label=_("Reviewers per question"), min_value=1, max_value=MAX_REVIEWS, initial=1
+    )
+    looks = forms.IntegerField(
+        label=_("Planned rounds"),
+        min_value=1,
+        max_value=SETTINGS["looks"].limits[1],
+        initial=1,
+        help_text=_("You read the difference after each round. Verdicts share their error over the rounds."),
     )
     reviewers = forms.MultipleChoiceField(
         label=_("Reviewers"),

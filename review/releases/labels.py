@@ -34,28 +34,31 @@ class PairDraw:
     """Newest draw among the changed questions of two runs.
 
     ``members`` holds the inclusion of each answer, ``unanswered`` the answers that a reviewer skipped or flagged in its
-    queue."""
+    queue. It is the ``number``-th of these runs, of which the first planned ``looks``."""
 
     queue_id: int
+    number: int
+    looks: int
     members: Mapping[int, Inclusion]
     unanswered: frozenset[int]
 
 
 def newest_pair_draw(current: ReportInputs, baseline: ReportInputs) -> PairDraw | None:
     """Newest draw among the changed answers of these answer sets. Three queries, or one."""
-    draw = (
-        Draw.objects.filter(run__answer_set=current.run.answer_set_id, baseline__answer_set=baseline.run.answer_set_id)
-        .order_by("-pk")
-        .first()
+    draws = Draw.objects.filter(
+        run__answer_set=current.run.answer_set_id, baseline__answer_set=baseline.run.answer_set_id
     )
-    if draw is None or draw.queue_id is None:
+    if not (earlier := list(draws.order_by("pk"))) or (queue_id := earlier[-1].queue_id) is None:
         return None
+    draw = earlier[-1]
     rows = draw.frame.values_list("answer_id", "probability", "stratum", "sampled")
     silent = Assignment.objects.filter(
-        Q(state=Assignment.State.SKIPPED) | Q(state=Assignment.State.FLAGGED), queue=draw.queue_id
+        Q(state=Assignment.State.SKIPPED) | Q(state=Assignment.State.FLAGGED), queue=queue_id
     )
     return PairDraw(
-        draw.queue_id,
+        queue_id,
+        len(earlier),
+        int(earlier[0].params["looks"]),
         {answer_id: Inclusion(probability, stratum, sampled) for answer_id, probability, stratum, sampled in rows},
         frozenset(silent.values_list("item__answer_id", flat=True)),
     )

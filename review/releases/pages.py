@@ -15,7 +15,7 @@ from review.reports.figure import notes, why_withheld
 class ReleaseCard:
     """What changed between two releases, what is known about it, and how much to rate, in words.
 
-    ``difference`` is empty without a figure, ``plans`` if nothing is left to rate."""
+    ``plans`` is empty if nothing is left to rate. ``unplanned`` warns of a further round."""
 
     changed: str
     known: str
@@ -23,6 +23,7 @@ class ReleaseCard:
     notes: tuple[str, ...]
     plans: tuple[str, ...]
     guess: str
+    unplanned: str
     waiting: str
     queue_id: int | None
 
@@ -37,6 +38,7 @@ def release_card(release: ReleaseDifference) -> ReleaseCard:
         notes=tuple(notes(figure)) if figure.value is not None else (),
         plans=tuple(_plan_sentence(plan.questions, plan.margin) for plan in release.plans),
         guess=gettext("Rough estimate, as there are too few ratings yet.") if release.guessed else "",
+        unplanned=_unplanned_sentence() if release.rounds_left == 0 else "",
         waiting=_waiting_sentence(release) if release.waiting else "",
         queue_id=release.queue_id,
     )
@@ -91,3 +93,7 @@ def _waiting_sentence(release: ReleaseDifference) -> str:
         release.waiting,
     )
     return sentence % {"count": release.waiting}
+
+
+def _unplanned_sentence() -> str:
+    return gettext("No further round was planned: it would narrow the interval, but allow no verdict.")

@@ -15,7 +15,7 @@ from evaluation.profiles.arithmetic import FigureLabel
 from evaluation.profiles.spec import OverallUnit
 from review.queues.planning import TARGET_HALF_WIDTHS
 from review.releases.changes import AnsweredQuestion, answered_questions, same_questions
-from review.releases.labels import PairLabels, PartBuilder, Release, is_exact, newest_pair_draw
+from review.releases.labels import PairDraw, PairLabels, PartBuilder, Release, is_exact, newest_pair_draw
 from review.reports.figure import Figure, Withheld, plain, to_figure, withheld
 from review.reports.inputs import ReportInputs
 from review.reports.scores import score_side
@@ -45,7 +45,8 @@ class ReleaseDifference:
     Of ``questions``, ``changed`` have different answers: ``rated_both`` of these are rated in both runs by the same
     reviewers, ``rated_one`` otherwise (one of the answers, or by different people), the others not at all. ``waiting``
     are drawn questions that nobody was served in both runs yet, in the queue ``queue_id`` of the newest draw.
-    ``guessed``: the plans rest on a guess."""
+    ``rounds_left`` counts the planned rounds after it, ``None`` before the first. ``guessed``: the plans rest on a
+    guess."""
 
     questions: int
     changed: int
@@ -54,6 +55,7 @@ class ReleaseDifference:
     waiting: int
     queue_id: int | None
     figure: Figure
+    rounds_left: int | None = None
     plans: tuple[MarginPlan, ...] = ()
     guessed: bool = False
 
@@ -75,6 +77,7 @@ class ReleaseDifference:
             "rated": {"both": self.rated_both, "one": self.rated_one, "none": self.unrated},
             "waiting": self.waiting,
             "queue": self.queue_id,
+            "rounds_left": self.rounds_left,
             "difference": plain(self.figure),
             "plans": [{"margin": plan.margin, "questions": plan.questions} for plan in self.plans],
             "guessed": self.guessed,
@@ -85,12 +88,12 @@ class ReleaseDifference:
 class Releases:
     """Two runs over the same questions, paired: their questions, labels, and the parts of the score that both have.
 
-    ``metrics`` are those of the parts. ``reason`` is a code if the scores cannot be compared; there are no parts
-    then."""
+    ``draw`` is the newest one among the changed questions. ``metrics`` are those of the parts. ``reason`` is a code if
+    the scores cannot be compared; there are no parts then."""
 
     questions: Sequence[AnsweredQuestion]
     labels: PairLabels
-    queue_id: int | None
+    draw: PairDraw | None
     parts: tuple[PairedPart, ...] = ()
     metrics: tuple[MetricDefinition, ...] = ()
     reason: str = ""
@@ -110,7 +113,7 @@ def pair_releases(current: ReportInputs, baseline: ReportInputs, *, standing: bo
     new, old = (Release(basis, score_side(current.profile, basis.sides.machine)) for basis in (current, baseline))
     draw = newest_pair_draw(current, baseline)
     labels = PairLabels(new, old, None if standing else draw)
-    releases = Releases(answered_questions(current, baseline), labels, draw.queue_id if draw else None)
+    releases = Releases(answered_questions(current, baseline), labels, draw)
     for release in (new, old):
         outcome = release.score.outcome
         if outcome.label is not FigureLabel.OVERALL_SCORE:
@@ -172,7 +175,8 @@ def describe_difference(releases: Releases, confidence: float = 0.95) -> Release
         rated_both=len(both),
         rated_one=len(rated - both),
         waiting=len(_questions_in_state(judged, ReviewState.NOT_REACHED)),
-        queue_id=releases.queue_id,
+        queue_id=releases.draw.queue_id if releases.draw else None,
+        rounds_left=max(0, releases.draw.looks - releases.draw.number) if releases.draw else None,
         figure=difference_figure(releases, confidence),
         plans=plans,
         guessed=guessed,
@@ -180,10 +184,15 @@ def describe_difference(releases: Releases, confidence: float = 0.95) -> Release
 
 
 def difference_figure(releases: Releases, confidence: float) -> Figure:
-    """The difference for these questions, new run minus old one, or why there is none."""
+    """The difference for these questions, new run minus old one, or why there is none.
+
+    The error is shared over the planned rounds. A round that was not planned allows no verdict."""
     if releases.reason:
         return withheld(releases.reason, len(releases.questions))
-    return to_figure(release_difference(releases.parts, len(releases.questions), confidence))
+    looks, number = (releases.draw.looks, releases.draw.number) if releases.draw else (1, 1)
+    shared = 1.0 - (1.0 - confidence) / looks
+    figure = to_figure(release_difference(releases.parts, len(releases.questions), shared))
+    return replace(figure, extra={**figure.extra, "looks": looks, "planned": number <= looks})
 
 
 def _questions_in_state(parts: Sequence[PairedPart], state: ReviewState) -> set[str]:

@@ -33,6 +33,7 @@ def make_pair_queue(
     reviewers: Sequence[User],
     *,
     reviews_needed: int = 1,
+    looks: int = 1,
     seed: int | None = None,
     by: User | None = None,
 ) -> ReviewQueue:
@@ -40,7 +41,8 @@ def make_pair_queue(
 
     It asks every judged criterion of the overall score, hides the system, and never shows the judge. The same people
     rate both answers of a question, not in succession; those who have not seen a judge's value of them come first.
-    Questions that the same reviewers rated in both runs are certain: they count without being drawn again.
+    Questions that the same reviewers rated in both runs are certain: they count without being drawn again. The first
+    queue of two runs plans the number of ``looks`` at their difference.
 
     :raises DomainError: ``unpaired_runs``, ``not_comparable``, ``no_metrics``, ``pairs_waiting``,
     ``all_pairs_rated``, ``size_below_one``, ``no_reviewers``, ``not_in_project`` or ``too_few_reviewers``."""
@@ -56,7 +58,7 @@ def make_pair_queue(
     inclusions = _draw_questions(releases, size, random)
     drawn = [question for question in releases.changed if _is_drawn(inclusions[question.question_id])]
     spec = QueueSpec(
-        reviews_needed=reviews_needed, distribution=Distribution.ROUND_ROBIN, reveal=Reveal.NEVER, seed=seed
+        reviews_needed=reviews_needed, distribution=Distribution.ROUND_ROBIN, reveal=Reveal.NEVER, looks=1, seed=seed
     )
     columns = spec.columns | {"name": neutral_name("", [current, baseline], hide_system=True)}
     queue = ReviewQueue.objects.create(project_id=current.project_id, created_by=by, **columns)
@@ -64,7 +66,7 @@ def make_pair_queue(
     add_members(queue, people)
     # Everybody starts with the first block, so that pairs are completed early. The order itself is random.
     queue.members.update(offset=0)
-    _store_draw(queue, current, baseline, releases.changed, inclusions, size, by)
+    _store_draw(queue, current, baseline, releases.changed, inclusions, {"size": size, "looks": looks}, by)
     _add_items(queue, current, baseline, drawn, [person.pk for person in people], random)
     audit.record(by, "queue_made", queue, runs=[current.pk, baseline.pk], pairs=len(drawn))
     return queue
@@ -77,7 +79,7 @@ def _load_releases(current: Run, baseline: Run) -> tuple[Releases, list[MetricDe
         raise DomainError("unpaired_runs")
     if releases.reason:
         raise DomainError("not_comparable")
-    if Draw.objects.filter(queue=releases.queue_id, queue__state=ReviewQueue.State.OPEN).exists():
+    if releases.draw and ReviewQueue.objects.filter(pk=releases.draw.queue_id, state=ReviewQueue.State.OPEN).exists():
         raise DomainError("pairs_waiting")
     parts = [part for part in releases.parts if part.component.judged]
     if not parts and releases.changed:
@@ -111,7 +113,7 @@ def _store_draw(
     baseline: Run,
     changed: Sequence[AnsweredQuestion],
     inclusions: Mapping[str, Inclusion],
-    size: int,
+    params: Mapping[str, int],
     by: User | None,
 ) -> None:
     rows = [(answer.answer_id, inclusions[question.question_id]) for question in changed for answer in question.answers]
@@ -121,7 +123,7 @@ def _store_draw(
         baseline=baseline,
         strategy=CHANGED,
         seed=queue.seed,
-        params={"size": size},
+        params=dict(params),
         frame_size=len(rows),
         planned_after_looking=any(inclusion.stratum == CERTAIN for inclusion in inclusions.values()),
         created_by=by,

@@ -43,6 +43,7 @@ def pair_queue_new(request: HttpRequest, pk: int, baseline_pk: int) -> HttpRespo
                 values["questions"],
                 form.people,
                 reviews_needed=values["reviews_needed"],
+                looks=values["looks"],
                 by=signed_in_user(request),
             )
         except DomainError as refusal:

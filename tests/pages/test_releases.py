@@ -106,7 +106,7 @@ def test_second_answer_file_leads_to_a_verdict(runs: tuple[Run, Run], language: 
     assert changed in page
     assert known in page
 
-    form = {"questions": 22, "reviews_needed": 1, "reviewers": [reviewer.pk]}
+    form = {"questions": 22, "reviews_needed": 1, "looks": 1, "reviewers": [reviewer.pk]}
     created = lead.post(reverse("pair-queue-new", args=[second.pk, first.pk]), form, follow=True)
     assert created.status_code == 200
     queue = ReviewQueue.objects.get()
@@ -139,7 +139,7 @@ def test_gate_between_releases_is_about_these_questions(runs: tuple[Run, Run]) -
     assert (gate["on"], gate["target"]) == ("judge_only", "questions_like_these")
     lead, lead_user = client_of(Role.LEAD, second.project, "en")
     expert, reviewer = client_of(Role.REVIEWER, second.project, "en")
-    form = {"questions": CHANGED, "reviews_needed": 1, "reviewers": [reviewer.pk]}
+    form = {"questions": CHANGED, "reviews_needed": 1, "looks": 1, "reviewers": [reviewer.pk]}
     lead.post(reverse("pair-queue-new", args=[second.pk, first.pk]), form)
     rate_all_pairs(expert, ReviewQueue.objects.get())
     gate = gate_of(second, first)

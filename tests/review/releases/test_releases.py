@@ -142,7 +142,7 @@ def test_standing_rating_of_one_answer_is_no_label_of_the_difference() -> None:
 def test_pairs_by_the_same_reviewer_are_certain_in_the_next_draw() -> None:
     old, new = make_releases(30, 0)
     reviewer = reviewer_of(new)
-    first = make_pair_queue(new, old, 10, [reviewer], seed=1)
+    first = make_pair_queue(new, old, 10, [reviewer], looks=2, seed=1)
     with pytest.raises(DomainError, match="pairs_waiting"):
         make_pair_queue(new, old, 10, [reviewer])
     rate_queue(first, reviewer, lambda answer: 4 if is_new(answer) else 2)
@@ -155,10 +155,15 @@ def test_pairs_by_the_same_reviewer_are_certain_in_the_next_draw() -> None:
     assert draw.planned_after_looking
     assert ReviewItem.objects.filter(queue=second).count() == 24
     rate_queue(second, reviewer, lambda answer: 2)
-    # (10 x 0.5 + 20 x 0) / 30, with a bound of 8 / 30 x u x 2 for the drawn ones, which are all equal.
+    # (10 x 0.5 + 20 x 0) / 30, with a bound of 8 / 30 x u x 2 for the drawn ones, which are all equal. Two planned
+    # rounds have 2.5% each.
     figure = difference_of(old, new).figure
     assert figure.value == pytest.approx(5 / 30)
-    assert figure.high == pytest.approx(5 / 30 + 8 / 30 * (1 - 0.05 ** (1 / 12)) * 2)
+    assert figure.high == pytest.approx(5 / 30 + 8 / 30 * (1 - 0.025 ** (1 / 12)) * 2)
+    assert (figure.looks, figure.is_planned) == (2, True)
+    close_queue(second, by=None)
+    make_pair_queue(new, old, 1, [reviewer], seed=3)
+    assert not difference_of(old, new).figure.is_planned
 
 
 def test_both_answers_go_to_the_same_reviewers_and_not_in_succession() -> None:
