@@ -81,7 +81,7 @@ def equal_answers(answer_set_id: int, earlier_set_id: int) -> frozenset[tuple[in
         answer_set=answer_set_id, status="ok", question__answers__answer_set=earlier_set_id, **equal_fields
     )
     pairs = [(pk, earlier) for pk, earlier, ids, earlier_ids in rows.values_list(*columns) if ids == earlier_ids]
-    passages = _passage_digests({pk for pair in pairs for pk in pair})
+    passages = passage_digests({pk for pair in pairs for pk in pair})
     return frozenset((pk, earlier) for pk, earlier in pairs if passages.get(pk) == passages.get(earlier))
 
 

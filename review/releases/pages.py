@@ -8,7 +8,7 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.messages import numbers
 from review.releases.selectors import ReleaseDifference
-from review.reports.figure import notes, why_withheld
+from review.reports.figure import notes, withheld_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def release_card(release: ReleaseDifference) -> ReleaseCard:
     return ReleaseCard(
         changed=_changed_sentence(release),
         known=_known_sentence(release) if release.changed else "",
-        difference=_difference_sentence(release) if figure.value is not None else why_withheld(figure),
+        difference=_difference_sentence(release) if figure.value is not None else withheld_reason(figure),
         notes=tuple(notes(figure)) if figure.value is not None else (),
         plans=tuple(_plan_sentence(plan.questions, plan.margin) for plan in release.plans),
         guess=gettext("Rough estimate, as there are too few ratings yet.") if release.guessed else "",

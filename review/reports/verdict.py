@@ -439,12 +439,17 @@ def missing_headline_reason(report: Report) -> str:
     counts = [part.groups() for part in parts if part]
     if not reason or len(counts) < len(parts):
         return explain_reason(reason) if reason else ""
-    titles = {
-        titled.name: titled.title.in_language(get_language() or "en") for titled in (*report.metrics, ANSWER_OVERALL)
-    }
+    titles = {line.name: line.title for line in report.metrics} | {ANSWER_OVERALL.name: ANSWER_OVERALL.title}
+    language = get_language() or "en"
     text = gettext("%(metric)s for %(failed)s of %(all)s answers")
     phrases = [
-        text % {"metric": titles.get(name, name), "failed": failed, "all": total} for name, failed, total in counts
+        text
+        % {
+            "metric": titles[name].in_language(language) if name in titles else name,
+            "failed": failed,
+            "all": total,
+        }
+        for name, failed, total in counts
     ]
     return gettext("Too many values are missing: %(parts)s.") % {"parts": ", ".join(phrases)}
 

@@ -11,7 +11,7 @@ from django.utils.translation import get_language, gettext, ngettext
 from evaluation.messages import numbers
 from review.charts.forest import Figure as ChartFigure
 from review.charts.forest import Forest, ForestRow, Shape, forest
-from review.reports.figure import why_withheld
+from review.reports.figure import withheld_reason
 from review.standing.selectors import MetricDrift, Release, StandingHistory
 from review.statistics.standing import MIN_NEVER_RATED_LABELS, TuningTest
 
@@ -165,7 +165,7 @@ def _chart(releases: Sequence[Release]) -> Forest:
                 figure=None
                 if release.score.value is None
                 else ChartFigure(release.score.value, release.score.low, release.score.high),
-                withheld=why_withheld(release.score) if release.score.withheld else "",
+                withheld=withheld_reason(release.score) if release.score.withheld else "",
                 href=reverse("run", args=[release.run_id]),
             )
             for release in releases

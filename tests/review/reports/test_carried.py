@@ -14,11 +14,10 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.models import Run, User
+from evaluation.models import Run
 from review.comparisons.comparison import compare
 from review.comparisons.verdict import sentences
 from review.figure_cache.selectors import headlines_of
-from review.models import ReviewQueue
 from review.reports.estimates import carried_in_words, overall_scores
 from review.reports.figure import Figure, Withheld, notes
 from review.reports.inputs import ReportInputs, load_inputs
