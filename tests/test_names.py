@@ -73,7 +73,7 @@ NAMES: dict[type[StrEnum], str] = {
     VarianceSource: "answers reviewers taste rest judge noise",
     DesignGap: "needs_overlap needs_two_reviewers needs_hidden_repeats needs_judge_repeats needs_ratings",
     Target: "this_run questions_like_these",
-    Method: "regression mean_of_labels census bound clopper_pearson as_it_came sum",
+    Method: "regression mean_of_labels census bound clopper_pearson as_it_came composite sum",
     WithheldReason: (
         "too_few_labels stratum_too_few_labels non_response not_estimable no_probability small_frame "
         "components_withheld too_few_groups no_values"
@@ -81,7 +81,7 @@ NAMES: dict[type[StrEnum], str] = {
     EstimateWarning: "few_off_commonest failed_stratum_bounds clipped few_groups unseen_answers",
     Split: "examples validation hold_out",
     GateVerdict: "pass fail undecided",
-    Resource: "labels questions",
+    Resource: "labels questions pairs",
     DifferenceVerdict: "better worse alike cannot_tell",
     SpendOption: "questions reviewers ratings repeats",
     RetrievalMetric: "precision_at_k recall_at_k ndcg_at_k",

@@ -80,20 +80,9 @@ def release_difference(parts: Sequence[PairedPart], questions: int, confidence: 
     fits = [_fit_part(part.component, confidence) for part in parts]
     frame = unite_frames([part.component.frame for part in parts])
     labels = int(frame.labelled.sum())
-    barriers = {
-        part.component.name: {"reason": str(fit.reason), **fit.missing}
-        for part, fit in zip(parts, fits, strict=True)
-        if isinstance(fit, Obstacle)
-    }
-    if barriers:
-        return Withheld(
-            WithheldReason.COMPONENTS_WITHHELD, Target.THIS_RUN, questions, labels, {"components": barriers}
-        )
+    if withheld := _withheld(parts, fits, questions, labels):
+        return withheld
     estimated = [fit for fit in fits if isinstance(fit, ComponentFit)]
-    if not labels and any(part.component.judged for part in parts):
-        return Withheld(
-            WithheldReason.TOO_FEW_LABELS, Target.THIS_RUN, questions, 0, {"labels": _labels_missing(parts)}
-        )
     influence = _summed_influence(parts, estimated, frame.places, len(frame.group))
     reach = sum(abs(part.weight) * part.component.high for part in parts)
     ends = target_interval(influence, frame.group, frame.labelled, Target.THIS_RUN, (-reach, reach), confidence)
@@ -119,6 +108,26 @@ def release_difference(parts: Sequence[PairedPart], questions: int, confidence: 
             if part.component.judged
         },
     )
+
+
+def _withheld(
+    parts: Sequence[PairedPart], fits: Sequence[ComponentFit | Obstacle], questions: int, labels: int
+) -> Withheld | None:
+    """Why there is no difference; ``None`` if there is one."""
+    barriers = {
+        part.component.name: {"reason": str(fit.reason), **fit.missing}
+        for part, fit in zip(parts, fits, strict=True)
+        if isinstance(fit, Obstacle)
+    }
+    if barriers:
+        return Withheld(
+            WithheldReason.COMPONENTS_WITHHELD, Target.THIS_RUN, questions, labels, {"components": barriers}
+        )
+    if not labels and any(part.component.judged for part in parts):
+        return Withheld(
+            WithheldReason.TOO_FEW_LABELS, Target.THIS_RUN, questions, 0, {"labels": _labels_missing(parts)}
+        )
+    return None
 
 
 def _fit_part(component: Component, confidence: float) -> ComponentFit | Obstacle:
