@@ -122,6 +122,13 @@ def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
 
 CellValue = str | int | float | bool | None
 _FORMULA_START = re.compile(r"[\s\u200b\u2060\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]")
+# Excel splits CSV at the list separator of its locale, often a semicolon. Quotes after a comma then protect nothing:
+# text after a semicolon, tab or line break becomes a cell. "- item" and "---" are Markdown unless a function or DDE
+# follows.
+_FORMULA_WITHIN = re.compile(
+    r"([;\t\r\n][ \xa0\u200b\u2060\ufeff]{0,20})"
+    r"(?=[=@＝＠]|[-+－＋](?=[\w(])|[-+－＋ ]{1,20}[A-Za-z.]{1,50}\(|[-+－＋][^\r\n|]{0,200}\|)"
+)
 _INVALID_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 # Excel cannot open a workbook with a longer cell.
 _XLSX_CELL_LIMIT = 32_767
@@ -141,18 +148,24 @@ def neutralize_formula(cell: CellValue) -> CellValue:
 def csv_chunks(header: Sequence[str], rows: Iterable[Sequence[CellValue]]) -> Iterator[bytes]:
     """Yield the table as CSV chunks in UTF-8 with a byte order mark, which spreadsheets need for Hangul.
 
-    ``None`` becomes an empty cell."""
+    ``None`` becomes an empty cell. No text is a formula, whichever separator a spreadsheet splits at."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")
     buffer.write("\ufeff")
-    writer.writerow([neutralize_formula(name) for name in header])
+    writer.writerow([neutralize_csv_cell(name) for name in header])
     for number, row in enumerate(rows, start=1):
-        writer.writerow([neutralize_formula(cell) for cell in row])
+        writer.writerow([neutralize_csv_cell(cell) for cell in row])
         if number % _ROWS_PER_CHUNK == 0:
             yield buffer.getvalue().encode()
             buffer.seek(0)
             buffer.truncate()
     yield buffer.getvalue().encode()
+
+
+def neutralize_csv_cell(cell: CellValue) -> CellValue:
+    """:func:`neutralize_formula`, also within the text."""
+    safe = neutralize_formula(cell)
+    return _FORMULA_WITHIN.sub(r"\1'", safe) if isinstance(safe, str) else safe
 
 
 def xlsx_bytes(sheets: Mapping[str, tuple[Sequence[str], Iterable[Sequence[CellValue]]]]) -> bytes:

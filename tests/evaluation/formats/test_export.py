@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import re
 
 import openpyxl
 import pytest
 
 from evaluation.formats.export import csv_chunks, json_lines, xlsx_bytes
+from tests.hostile_runs import RUNS, assert_linear
 
 
 def test_csv_begins_with_the_byte_order_mark() -> None:
@@ -37,3 +40,24 @@ def test_json_lines_are_verbatim_and_refuse_nan() -> None:
     assert list(json_lines([{"a": "=1\n가"}])) == ['{"a": "=1\\n가"}\n']
     with pytest.raises(ValueError, match="Out of range"):
         list(json_lines([{"a": float("nan")}]))
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "\n", "; ", ";\u200b"])
+@pytest.mark.parametrize("formula", ["=1+1", "@SUM(A1)", "+1", "-2+3", "- 2+cmd|' /C x'!A0", "- HYPERLINK(1)", "＝1"])
+def test_csv_has_no_formula_after_another_separator(separator: str, formula: str) -> None:
+    content = b"".join(csv_chunks(["id", "answer"], [[1, f"text{separator}{formula}"]])).decode()
+    for line in content.splitlines():
+        for cell in re.split("[;\t]", line):
+            assert not cell.strip(" \u200b\ufeff").startswith(tuple("=@+-＝")), line
+
+
+@pytest.mark.parametrize("text", ["a; b", "a\n- item\n- other (b)", "a\n---\nb", "a\n| - | b |", "a;b=c"])
+def test_csv_leaves_other_text_unchanged(text: str) -> None:
+    content = b"".join(csv_chunks(["answer"], [[text]])).decode("utf-8-sig")
+    assert list(csv.reader(io.StringIO(content, newline=""))) == [["answer"], [text]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", [*RUNS.values(), ";", ";-", "\t"])
+def test_time_of_csv_grows_with_the_length_of_the_text(run: str) -> None:
+    assert_linear(lambda text: list(csv_chunks(["a"], [[text]])), run)

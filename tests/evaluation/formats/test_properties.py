@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evaluation.core.errors import InvalidFile
 from evaluation.core.scales import Scale
-from evaluation.formats.export import csv_chunks, json_lines, neutralize_formula
+from evaluation.formats.export import csv_chunks, json_lines, neutralize_csv_cell
 from evaluation.formats.reading import read_answers, read_questions, read_ratings
 from evaluation.formats.tables import read_csv, read_xlsx
 from evaluation.formats.text_trees import read_json, read_json_lines, read_yaml
@@ -208,9 +208,9 @@ def test_csv_round_trips_neutralised_cells(rows: list[tuple[str, str]]) -> None:
     data = b"".join(csv_chunks(["a", "b"], rows))
     text = data.decode("utf-8-sig")
     expected = [
-        {"a": neutralize_formula(a), "b": neutralize_formula(b)}
+        {"a": neutralize_csv_cell(a), "b": neutralize_csv_cell(b)}
         for a, b in rows
-        if f"{neutralize_formula(a)}{neutralize_formula(b)}".strip()
+        if f"{neutralize_csv_cell(a)}{neutralize_csv_cell(b)}".strip()
     ]
     assert read_plain(read_csv, text) == expected
 
