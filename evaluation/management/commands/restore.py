@@ -32,4 +32,7 @@ class Command(BaseCommand):
         for run_id, state, units in runs:
             self.stdout.write(f"run {run_id} ({state}): {units} open units; calls made since then are paid again")
         if not has_current_key(manifest):
-            self.stdout.write("SECRET_KEY has changed: people must log in again, and stored endpoint keys are lost.")
+            self.stdout.write(
+                "SECRET_KEY has changed: people must log in again, stored endpoint keys are lost, and second factors "
+                "no longer work: an administrator must reset them."
+            )
