@@ -16,6 +16,8 @@ from evaluation.network.transport import TransportFault
 
 _REGION = re.compile(r"\.([a-z]{2,4}(?:-[a-z]+)+-\d+)\.")
 
+_RENEWAL_SECONDS = 30.0
+
 
 class AwsSigner:
     """Signs requests to a service with Signature Version 4.
@@ -49,13 +51,16 @@ class AwsSigner:
     async def headers(self, method: str, url: str, body: bytes, content_type: str) -> Mapping[str, str]:
         """Headers of the signed request, with renewed credentials if necessary.
 
-        :raises TransportFault: ``unauthorised`` if credentials cannot be renewed."""
+        :raises TransportFault: ``unauthorised`` if credentials cannot be renewed, ``connection`` if that takes long."""
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
 
         try:
             # Renewal calls a credential service.
-            credentials = await asyncio.to_thread(self._credentials.get_frozen_credentials)
+            renewal = asyncio.to_thread(self._credentials.get_frozen_credentials)
+            credentials = await asyncio.wait_for(renewal, _RENEWAL_SECONDS)
+        except TimeoutError as error:
+            raise TransportFault(Outcome.CONNECTION, "AWS credentials were not renewed in time") from error
         except self._faults as error:
             raise TransportFault(Outcome.UNAUTHORISED, f"AWS credentials: {error}") from error
         self.secrets = (credentials.secret_key, credentials.token or "")

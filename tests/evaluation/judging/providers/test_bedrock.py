@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import sys
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -135,6 +136,14 @@ def test_short_lived_credentials_are_renewed(
     reply = asyncio.run(call_judge())
     assert (reply.outcome, judge_server.calls) == (Outcome.UNAUTHORISED, 1)
     assert reply.detail.startswith("AWS credentials: ")
+
+
+@pytest.mark.usefixtures("keys")
+def test_renewal_of_credentials_has_a_deadline(monkeypatch: pytest.MonkeyPatch, judge_server: JudgeServer) -> None:
+    monkeypatch.setattr("evaluation.network.aws._RENEWAL_SECONDS", 0.05)
+    monkeypatch.setattr("botocore.credentials.Credentials.get_frozen_credentials", lambda _: time.sleep(0.5))
+    reply = send_signed(judge_server)
+    assert (reply.outcome, judge_server.calls) == (Outcome.CONNECTION, 0)
 
 
 def refusal(base_url: str = "https://bedrock.example") -> str:
