@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from evaluation.core.errors import DomainError
 from evaluation.judging.calls import JudgeReply, ResponseFormat
-from evaluation.judging.providers.bedrock import BedrockJudge, read_converse, read_error
+from evaluation.judging.providers.bedrock import BEDROCK, BedrockJudge, read_converse, read_error, request_body
+from evaluation.network.completions import FinishReason, classify_finish_reason
 from evaluation.network.outcomes import Outcome, replace_unstorable
 from tests.evaluation.judging.providers.native import KEY, probe, send, sent
 from tests.evaluation.judging.samples import EN, call, read_reply
@@ -269,6 +270,63 @@ def test_preflight_of_a_model_without_tools_ends_at_text(judge_server: JudgeServ
     result = probe("bedrock", judge_server, text_only)
     assert (result.outcome, result.response_format, result.has_usage) == ("ok", ResponseFormat.TEXT, True)
     assert probe("bedrock", judge_server, native_reply()).response_format is ResponseFormat.JSON_SCHEMA
+
+
+def converse_operation() -> Any:
+    """The operation as AWS describes it."""
+    pytest.importorskip("botocore", reason="the extra 'bedrock' is not installed")
+    from botocore.loaders import create_loader
+    from botocore.model import ServiceModel
+
+    model = create_loader().load_service_model("bedrock-runtime", "service-2")
+    return ServiceModel(model, "bedrock-runtime").operation_model("Converse")
+
+
+@pytest.mark.parametrize("response_format", [ResponseFormat.JSON_SCHEMA, ResponseFormat.TOOL, ResponseFormat.TEXT])
+def test_request_is_the_one_that_botocore_would_send(response_format: ResponseFormat) -> None:
+    operation = converse_operation()
+    from botocore.serialize import create_serializer
+    from botocore.validate import ParamValidator
+
+    parameters = {
+        "max_tokens": 50,
+        "temperature": 0,
+        "top_p": 1,
+        "stop": "END",
+        "additionalModelRequestFields": {"top_k": 5},
+        "guardrailConfig": {"guardrailIdentifier": "abc", "guardrailVersion": "1"},
+        "performanceConfig": {"latency": "optimized"},
+        "serviceTier": {"type": "flex"},
+    }
+    assert set(parameters) == set(BEDROCK.parameters or ())
+    request = replace(call(), model=PROFILE, response_format=response_format, parameters=parameters)
+    arguments = {"modelId": PROFILE, **request_body(request)}
+    assert not ParamValidator().validate(arguments, operation.input_shape).has_errors()
+    sent_by_botocore = create_serializer("rest-json").serialize_to_request(arguments, operation)
+    judge = BedrockJudge(base_url="https://b.example", key=KEY, allowed_origins=["https://b.example"])
+    assert judge.path(request) == sent_by_botocore["url_path"]
+    assert json.loads(judge.body(request)) == json.loads(sent_by_botocore["body"])
+
+
+def test_every_stop_reason_and_error_of_the_api_is_known() -> None:
+    operation = converse_operation()
+    for reason in operation.output_shape.members["stopReason"].enum:
+        assert classify_finish_reason(reason) is not FinishReason.UNKNOWN, reason
+    outcomes = {
+        error.name: read_error(error.metadata["error"]["httpStatusCode"], error.name, b"{}").outcome
+        for error in operation.error_shapes
+    }
+    assert outcomes == {
+        "AccessDeniedException": "forbidden",
+        "ResourceNotFoundException": "not_found",
+        "ThrottlingException": "rate_limited",
+        "ModelTimeoutException": "timeout",
+        "InternalServerException": "server_error",
+        "ServiceUnavailableException": "overloaded",
+        "ValidationException": "bad_request",
+        "ModelNotReadyException": "overloaded",
+        "ModelErrorException": "server_error",
+    }
 
 
 @given(st.binary() | st.text(st.characters()).map(lambda text: json.dumps(text).encode()), st.text())
