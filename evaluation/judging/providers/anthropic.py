@@ -25,6 +25,7 @@ from evaluation.network.outcomes import Outcome, read_json
 from evaluation.network.transport import HttpResponse
 
 _OK = 200
+# Later versions refuse temperature for every model.
 _API_VERSION = "2023-06-01"
 # The API requires a limit. Rewriting a rubric needs 8,000 tokens.
 DEFAULT_MAX_TOKENS = 8_192
