@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from decimal import Decimal
 from typing import Any
@@ -328,3 +329,21 @@ def test_judge_and_endpoint_are_tried_from_their_forms(remote: JudgeVersion, jud
     judge_server.behave(status(401))
     assert "401" in save_and_try(admin, "endpoint", str(remote.endpoint_id), **about)
     assert not Preflight.objects.exists()
+
+
+def test_signed_calls_without_the_extra_name_it(remote: JudgeVersion, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "botocore.session", None)
+    admin = make_user(Role.ADMIN, remote.project)
+    url = remote.endpoint.base_url  # type: ignore[union-attr]
+    about = {"name": "aws", "provider": "bedrock", "base_url": url, "max_concurrency": 4, "try_model": "m"}
+    assert "concord-eval[bedrock]" in save_and_try(admin, "endpoint", "", **about)
+
+
+def test_provider_without_a_setting_refuses_it(remote: JudgeVersion) -> None:
+    admin = make_user(Role.ADMIN, remote.project)
+    url = remote.endpoint.base_url  # type: ignore[union-attr]
+    about = {"name": "g", "provider": "gemini", "base_url": url, "max_concurrency": 4, "embedding_model": "e"}
+    page = save_and_try(admin, "endpoint", "", **about)
+    assert "The provider does not have this setting." in page
+    assert "https://generativelanguage.googleapis.com/v1beta" in page
+    assert not Endpoint.objects.filter(name="g").exists()
