@@ -7,9 +7,7 @@ from pathlib import Path
 
 from django.core.management import call_command
 
-from tests.own_metrics import Register, register, write_package
-
-__all__ = ["register"]
+from tests.own_metrics import Register, write_package
 
 
 def test_command_describes_own_metrics(tmp_path: Path, register: Register) -> None:

@@ -16,9 +16,8 @@ from evaluation.judging.rubric import shipped_rubric
 from evaluation.metric_packages import isolation
 from evaluation.metric_packages.isolation import MAX_TIMEOUTS, PackageProcess
 from evaluation.network.outcomes import Outcome
-from tests.own_metrics import Register, register, write_package, write_rubrics
+from tests.own_metrics import Register, write_package, write_rubrics
 
-__all__ = ["register"]
 QUESTION = QuestionSpec(id="q1", category="single_hop", text="When?")
 SECONDS = 2.0
 # Each answer names what the metric does.

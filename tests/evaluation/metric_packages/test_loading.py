@@ -17,9 +17,7 @@ from evaluation.metric_packages.discovery import PackageSource, find_sources
 from evaluation.metric_packages.loading import RULE_INPUTS, changed_packages, load_package, stamps
 from evaluation.metrics.catalogue import is_rule_metric, own_rule_metrics
 from evaluation.runs.profile_choices import INPUT_LABELS
-from tests.own_metrics import PACKAGE, Register, register, write_package, write_rubrics
-
-__all__ = ["register"]
+from tests.own_metrics import PACKAGE, Register, write_package, write_rubrics
 
 
 def test_rule_metric_is_registered_with_the_shipped_ones(tmp_path: Path, register: Register) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -18,25 +20,29 @@ from evaluation.judging import catalogue as judging_catalogue
 from evaluation.judging import rubric
 from evaluation.metric_packages import isolation
 from evaluation.metric_packages.declared import declared_metrics
+from evaluation.metric_packages.isolation import PackageProcess
 from evaluation.metric_packages.loading import PACKAGES
 from evaluation.metrics import catalogue as rule_catalogue
 from evaluation.metrics.catalogue import own_rule_metrics
 from evaluation.models import AnswerSet, Endpoint, JudgeVersion, MetricDefinition, Run, Score, WorkUnit
 from evaluation.models.run_spec import RunSpec
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.runs.creation import prepare_run
+from evaluation.runs.creation import CollectionRequest, prepare_run
 from evaluation.runs.execution import drain
 from evaluation.runs.experiments import export_experiment
-from evaluation.worker.lifecycle import resume, retry_failed, start
+from evaluation.scoring import own_metrics
+from evaluation.worker import units
+from evaluation.worker.lifecycle import planned_units, resume, retry_failed, start
+from examples.rag_service import RagService
 from review.comparisons.comparison import compare
 from review.reports.inputs import load_inputs
 from review.reports.provenance_facts import provenance_facts
 from review.reports.report import build_report
+from tests.evaluation.systems.asking import make_questions, toy_system
 from tests.factories import make_answer_set, make_question_set, make_user, question_spec
 from tests.judge_server import JudgeServer
-from tests.own_metrics import Register, register, write_package, write_rubrics
+from tests.own_metrics import Register, write_package, write_rubrics
 
-__all__ = ["register"]
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = ("one two three", "raise now", "hang now please")
 CODE = """
@@ -169,6 +175,57 @@ def test_retry_computes_only_what_failed(tmp_path: Path, register: Register) -> 
     assert run.reason == "moody: 1/3"
     assert [status for status, _, _ in results(run, "moody")] == ["scored", "failed"] * 2 + ["failed", "failed"]
     assert Score.objects.filter(run=run, metric__name="word_count_share").count() == 3
+
+
+def test_batch_that_takes_too_long_gives_units_back(
+    tmp_path: Path, register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each batch computes one unit, because no time is left for the next."""
+    monkeypatch.setattr(own_metrics, "BATCH_SECONDS", 0.0)
+    sizes: list[int] = []
+    original_give_back = own_metrics.units.give_back_all
+
+    def give_back(claimed: Iterable[WorkUnit]) -> list[WorkUnit]:
+        given_back = original_give_back(claimed)
+        sizes.append(len(given_back))
+        return given_back
+
+    monkeypatch.setattr(own_metrics.units, "give_back_all", give_back)
+    register(write_package(tmp_path))
+    run = run_metrics(make_answers(), ("word_count_share",))
+    assert run.state == Run.State.COMPLETED
+    # The first batch claims all three, the others one each.
+    assert sizes == [2, 0, 0]
+    assert [value for _, value, _ in results(run, "word_count_share")] == [0.3, 0.2, 0.3]
+
+
+def test_interruption_ends_the_call(tmp_path: Path, register: Register) -> None:
+    """Closing the steps, as Ctrl+C does, does not wait for the limit of the call."""
+    mark = tmp_path / "called"
+    code = CODE.replace("while answer.text", f"Path({str(mark)!r}).touch()\n        while answer.text")
+    register(write_package(tmp_path, code))
+    answers = make_answers()
+    run = prepare_run(answers, profile_row(answers.project, "standard"), RunSpec(metrics=("moody",)), judge=None)
+    Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
+    units.insert_units(planned_units(run))
+    with PackageProcess(60) as process:
+        steps = own_metrics.OwnMetricSession(run, process, time.monotonic() + 60, Event()).steps()
+        while not mark.exists():
+            next(steps)
+            time.sleep(0.05)
+        began = time.monotonic()
+        steps.close()
+        assert time.monotonic() - began < 20
+
+
+def test_own_metrics_wait_for_collected_answers(tmp_path: Path, register: Register, rag_service: RagService) -> None:
+    register(write_package(tmp_path))
+    question_set = make_questions(3)
+    version = toy_system(rag_service, question_set)
+    answers = CollectionRequest(question_set=question_set, version=version).create_answer_set(None)
+    run = run_metrics(answers, ("word_count_share",))
+    assert run.state == Run.State.COMPLETED
+    assert [status for status, _, _ in results(run, "word_count_share")] == ["scored"] * 3
 
 
 def test_changed_scale_is_another_version_of_the_metric(

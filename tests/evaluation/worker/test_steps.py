@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from threading import Event
 
 import pytest
@@ -104,6 +105,15 @@ def test_call_in_a_thread_wakes_the_loop_and_gives_its_result() -> None:
     assert complete(run_in_thread(call, wake, 0.05, lambda: waits.append(time.monotonic())), wake)
     assert waits
     assert time.monotonic() - began < 5
+
+
+def test_closed_steps_end_their_call() -> None:
+    ended = Event()
+    steps = run_in_thread(partial(ended.wait, 60), Event(), on_close=ended.set)
+    next(steps)
+    began = time.monotonic()
+    steps.close()
+    assert time.monotonic() - began < 30
 
 
 def test_delay_is_not_shortened_by_early_steps() -> None:
