@@ -24,6 +24,8 @@ failure is never a number. "Needs" lists what the question, the answer or the sy
 a judge is shown in addition to question and answer, if it exists. "Source" is the kind of evaluation that the metric
 comes from ([sources](sources.md)).
 
+[Own metrics](own-metrics.md) of a site are not listed here. `manage.py own_metrics` describes them in the same way.
+
 이 문서는 지표 정의에서 생성합니다(`python -m evaluation.management.metrics_page`).
 고치려면 문서가 아니라 지표를 바꾸세요.
 지표는 답변마다 점수, 해당 없음(이유 포함), 실패(이유 포함) 중 하나를 냅니다. 실패는 숫자로 바꾸지 않습니다.
