@@ -212,7 +212,10 @@ def _round_notes(figure: Figure) -> list[str]:
     for number, entry in enumerate(rounds, 1):
         if entry.get("left_out"):
             facts = {"round": number, "why": explain_reason(entry["left_out"])}
-            sentences.append(_("Round %(round)d is left out: %(why)s") % facts)
+            if entry["weight"]:
+                sentences.append(_("Round %(round)d is left out for part of the score: %(why)s") % facts)
+            else:
+                sentences.append(_("Round %(round)d is left out: %(why)s") % facts)
     if not figure.is_planned:
         return [*sentences, explain_reason(UNPLANNED_ROUND)]
     if figure.looks > 1:

@@ -450,6 +450,7 @@ def _summed_fit(
     design, population = np.zeros(len(frame.group)), np.zeros(len(frame.group))
     value = below = above = unseen = 0.0
     freedoms: list[float] = []
+    label_freedoms: list[float] = []
     for component, positions in zip(components, frame.places, strict=True):
         influence, weight = fits[component.name].influence, component.weight
         design[positions] += weight * influence.design
@@ -459,10 +460,20 @@ def _summed_fit(
         unseen += abs(weight) * math.sqrt(influence.unseen)
         ends = (influence.below, influence.above) if weight >= 0 else (influence.above, influence.below)
         below, above = below + abs(weight) * ends[0], above + abs(weight) * ends[1]
-        freedoms += [influence.freedom] if influence.freedom is not None else []
+        if influence.freedom is not None:
+            freedoms.append(influence.freedom)
+            label_freedoms.append(influence.label_freedom or influence.freedom)
     bounds = _summed_response_bounds(components, fits)
     influence = Influence(
-        value, design, population, Method.SUM, min(freedoms, default=None), below, above, None, unseen**2
+        value,
+        design,
+        population,
+        Method.SUM,
+        freedom=min(freedoms, default=None),
+        below=below,
+        above=above,
+        unseen=unseen**2,
+        label_freedom=min(label_freedoms, default=None),
     )
     return ComponentFit(
         influence=influence,

@@ -182,8 +182,9 @@ class Influence:
     squared.
 
     ``below`` and ``above`` widen the interval by bounds that the variance does not cover. ``freedom`` is the degrees of
-    freedom of ``design``, ``None`` if nothing was estimated. ``unseen`` is the additional variance for answers unlike
-    all rated ones."""
+    freedom of ``design``, ``None`` if nothing was estimated. ``label_freedom`` replaces it for questions like these, if
+    set: all labels tell how questions vary, also those that hardly count in ``design``. ``unseen`` is the additional
+    variance for answers unlike all rated ones."""
 
     value: float
     design: Array
@@ -194,6 +195,7 @@ class Influence:
     above: float = 0.0
     slope: float | None = None
     unseen: float = 0.0
+    label_freedom: float | None = None
 
     def half_width(self, confidence: float) -> float:
         """Half-width of the interval for ``this_run``, before clipping and the widening by :func:`score_interval`."""
@@ -318,7 +320,8 @@ def target_interval(
 def _group_freedom(influence: Influence, group: Indices, labelled: Flags, groups_freedom: float) -> float:
     if influence.freedom is None:
         return groups_freedom
-    return max(1.0, min(groups_freedom, len(np.unique(group[labelled])) - 1, influence.freedom))
+    label_freedom = influence.label_freedom or influence.freedom
+    return max(1.0, min(groups_freedom, len(np.unique(group[labelled])) - 1, label_freedom))
 
 
 @dataclass(frozen=True, slots=True)

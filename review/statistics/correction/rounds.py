@@ -37,8 +37,8 @@ def round_sizes(component: Component) -> list[RoundSize]:
     """Size of each round of a component, in order.
 
     An answer counts in the first round that sampled it, once reviewers reached it. Answers with a standing rating count
-    in none. For a finished round this is the
-    number of answers drawn; for a round in progress it does not depend on the ratings either."""
+    in none. For a finished round this is the number of answers drawn; for a round in progress it does not depend on the
+    ratings either."""
     sizes, sampled_before = [], component.frame.standing.copy()
     for review_round in rounds_of(component):
         frame = review_round.frame
@@ -87,14 +87,15 @@ def combine_influences(influences: Sequence[Influence], weights: Sequence[float]
 
     Influences add up per answer, so that also answers which count in several rounds are allowed for. The degrees of
     freedom are those of F. E. Satterthwaite (1946, Biometrics 2), ``(sum V_r)^2 / sum (V_r^2 / freedom_r)`` with V_r
-    the squared weight times the variance of round r; ``None`` if nothing was estimated.
+    the squared weight times the variance of round r; ``None`` if nothing was estimated. For questions like these they
+    add up, because each round has labels of its own.
 
     The allowance for unseen answers stands for a quarter of a label in the whole sample. Each round has its weight's
     share of it, so that equal rounds allow for as much as one draw of all their answers."""
     pairs = list(zip(influences, weights, strict=True))
     variances = [(weight**2 * influence.design_variance, influence.freedom) for influence, weight in pairs]
     denominator = sum(variance**2 / freedom for variance, freedom in variances if freedom)
-    freedoms = [influence.freedom for influence in influences if influence.freedom]
+    freedoms = [influence.freedom for influence in influences if influence.freedom is not None]
     slopes = [(influence.slope, weight) for influence, weight in pairs if influence.slope is not None]
     return Influence(
         value=sum(weight * influence.value for influence, weight in pairs),
@@ -108,4 +109,5 @@ def combine_influences(influences: Sequence[Influence], weights: Sequence[float]
         above=sum(weight * influence.above for influence, weight in pairs),
         slope=sum(slope * weight for slope, weight in slopes) / sum(weight for _, weight in slopes) if slopes else None,
         unseen=sum(weight**3 * influence.unseen for influence, weight in pairs),
+        label_freedom=sum(freedoms) or None,
     )

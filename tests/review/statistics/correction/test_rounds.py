@@ -70,6 +70,23 @@ def test_two_rounds_by_hand() -> None:
     assert [share.labels for share in result.rounds] == [40, 40]
 
 
+def test_interval_for_questions_like_these_by_hand() -> None:
+    result = estimate(review([40, 40], RATINGS, judge=[1.0] * 200), Target.QUESTIONS_LIKE_THESE)
+    rating = np.array(RATINGS)
+    first, second = np.arange(200) < 40, (np.arange(200) >= 40) & (np.arange(200) < 80)
+    inflation = (40 / 39) ** 0.5
+    # Round 1 estimates .75 for every answer, round 2 knows the first 40 and estimates .6 for the others.
+    of_first = first * (rating - 0.75) / 40 * inflation
+    of_second = (np.where(first, rating, 0.6) - 0.63) / 200 + second * 0.8 * (rating - 0.6) / 40 * inflation
+    variance = 200 / 199 * np.square(0.375 * of_first + 0.625 * of_second).sum()
+    unseen = [
+        0.375**3 * 0.25 / 40**2 * (1 - 40 / 200) * (0.75**2 + 0.25**2),
+        0.625**3 * (160 / 200) ** 2 * 0.25 / 40**2 * (1 - 40 / 160) * (0.6**2 + 0.4**2),
+    ]
+    # 39 degrees of freedom of each round.
+    assert (result.low, result.high) == wilson(result.value, variance + sum(unseen), t.ppf(0.975, 78))
+
+
 def test_composite_is_as_wide_as_one_draw() -> None:
     two = estimate(review([40, 40], RATINGS, judge=[1.0] * 200))
     one = estimate(review([80], RATINGS, judge=[1.0] * 200))
