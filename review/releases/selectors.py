@@ -168,7 +168,8 @@ def describe_difference(releases: Releases, confidence: float = 0.95) -> Release
     judged = [part for part in releases.parts if part.component.judged]
     both = _questions_in_state(judged, ReviewState.RATED)
     rated = {question.question_id for question in changed if releases.labels.rated_answers(question)}
-    plans, guessed = _plans(judged, questions, confidence) if judged else ((), False)
+    figure = difference_figure(releases, confidence)
+    plans, guessed = _plans(judged, questions, confidence, figure) if judged else ((), False)
     return ReleaseDifference(
         questions=questions,
         changed=len(changed),
@@ -177,7 +178,7 @@ def describe_difference(releases: Releases, confidence: float = 0.95) -> Release
         waiting=len(_questions_in_state(judged, ReviewState.NOT_REACHED)),
         queue_id=releases.draw.queue_id if releases.draw else None,
         rounds_left=max(0, releases.draw.looks - releases.draw.number) if releases.draw else None,
-        figure=difference_figure(releases, confidence),
+        figure=figure,
         plans=plans,
         guessed=guessed,
     )
@@ -204,21 +205,24 @@ def _questions_in_state(parts: Sequence[PairedPart], state: ReviewState) -> set[
     }
 
 
-def _plans(parts: Sequence[PairedPart], questions: int, confidence: float) -> tuple[tuple[MarginPlan, ...], bool]:
-    """Numbers of pairs for the usual margins, and whether the deviation of a difference is a guess."""
+def _plans(
+    parts: Sequence[PairedPart], questions: int, confidence: float, figure: Figure
+) -> tuple[tuple[MarginPlan, ...], bool]:
+    """Numbers of further pairs for the usual margins, and whether the deviation of a difference is a guess.
+
+    Rated pairs are certain in the next draw. Margins that are reached already are left out."""
     deviation = _deviation(parts)
-    largest = max(parts, key=lambda part: len(part.component.frame))
-    frame = largest.component.frame
-    share = len(frame) / questions
-    certain = int((frame.labelled & (frame.probability == 1.0)).sum())
-    open_questions = len(frame) - certain
-    if not open_questions:
+    frame = max((part.component.frame for part in parts), key=len)
+    rated = int(frame.labelled.sum())
+    if not (open_questions := len(frame) - rated):
         return (), False
     stratum = PlannedStratum("", open_questions, GUESSED_DEVIATION if deviation is None else deviation)
+    reached = math.inf if figure.low is None or figure.high is None else (figure.high - figure.low) / 2.0
     by_number: dict[int, float] = {}
     for margin in TARGET_HALF_WIDTHS:
-        needed = labels_for_width([stratum], margin / share, confidence, certain=certain).labels
-        by_number[needed] = margin
+        if margin < reached:
+            plan = labels_for_width([stratum], margin * questions / len(frame), confidence, certain=rated)
+            by_number[plan.labels] = margin
     return tuple(MarginPlan(margin, needed) for needed, margin in sorted(by_number.items())), deviation is None
 
 

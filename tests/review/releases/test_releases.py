@@ -112,6 +112,9 @@ def test_queue_of_pairs_gives_the_difference() -> None:
     variance = 0.16 * (0.5 * 0.0625 * 20 / 19 / 20 + 0.25 / 400 * 0.5 * (1.25**2 + 0.75**2))
     assert release.figure.low == pytest.approx(0.1 - 2.093024 * variance**0.5, abs=2e-3)
     assert release.decides
+    # 9 of the other 20 for 0.03: t(7) = 2.365, and 2.365 x 20/100 x sqrt((1 - 9/20) / 9) x 0.2565 = 0.02999. The margin
+    # of 0.05 is reached.
+    assert (release.plans[0].margin, release.plans[0].questions) == (0.03, 9)
 
 
 def test_partly_rated_pairs_are_waiting_or_unanswered() -> None:
