@@ -117,6 +117,17 @@ FIELD_TITLES = {
     "latency_seconds": _("Latency (seconds)"),
     "confidence": _("Confidence"),
     "system": _("System"),
+    "sample": _("Sample number"),
+    "check": _("Check for negative questions"),
+    "check_phrases": _("Phrases of the check"),
+    "nuggets": _("Facts of a good answer"),
+    "history": _("Earlier turns"),
+    "persona": _("Persona"),
+    "required_info": _("Required points"),
+    "clarification_ok": _("A clarifying question is acceptable"),
+    "hops": _("Number of facts to link"),
+    "aggregation_type": _("Aggregation type"),
+    "inference_type": _("Inference type"),
 }
 
 
@@ -130,7 +141,8 @@ class ColumnsForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         self._kind, field_choices = kind, field_names(kind)
-        choices = [("", _("metadata")), *((name, FIELD_TITLES.get(name, name)) for name in field_choices)]
+        self.has_passages = "contexts" in field_choices
+        choices = [("", _("Metadata")), *((name, FIELD_TITLES[name]) for name in field_choices)]
         self._columns = [column for column, _became in columns]
         for index, (column, targets) in enumerate(columns):
             first = targets.split(", ")[0]
@@ -150,7 +162,7 @@ class ColumnsForm(forms.Form):
         if repeated := [
             field for field in dict.fromkeys(fields) if fields.count(field) > 1 and field not in LIST_FIELDS
         ]:
-            title = FIELD_TITLES.get(repeated[0], repeated[0])
+            title = FIELD_TITLES[repeated[0]]
             text = gettext("Several columns are mapped to “%(field)s”. Choose one and set the others to metadata.")
             raise forms.ValidationError(text % {"field": title})
 

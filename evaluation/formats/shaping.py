@@ -249,11 +249,13 @@ def refuse_unknown_columns(records: Sequence[Node], kind: str, problems: Problem
     proposal = column_map(kind, guess_columns(kind, names))
     problems.add("columns_unknown", records[0].line, columns=", ".join(names), map=proposal)
     first = [record.entries for record in records[:PREVIEW_RECORDS]]
-    samples = {
-        name: [str(plain_value(row[name]))[:MAX_SAMPLE_LENGTH] if name in row else "" for row in first]
-        for name in names
-    }
+    samples = {name: [_sample(row[name]) if name in row else "" for row in first] for name in names}
     raise UnknownColumns(problems.sorted_by_line(), samples, encoding)
+
+
+def _sample(value: Node) -> str:
+    text = str(plain_value(value))
+    return text if len(text) <= MAX_SAMPLE_LENGTH else f"{text[: MAX_SAMPLE_LENGTH - 1]}…"
 
 
 def require_map(shape: Shape, kind: str, problems: Problems) -> QuestionMap | AnswerMap:
