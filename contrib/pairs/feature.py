@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q
 from django.urls import reverse
@@ -54,7 +55,7 @@ def create_demo_comparison(run_a: Run, run_b: Run, reviewers: list[User], lead: 
         pair, person, value = pairs[row["question_id"]], reviewers_by_name[row["reviewer"]], row["value"]
         shown_value = -value if is_swapped(pair_set, pair, person) else value
         store_preference(pair_set, pair, person, shown_value, reason=row["reason"], seconds=35.0)
-    judge_pairs(pair_set, baseline_judge(pair_set.project, language))
+    judge_pairs(pair_set, baseline_judge(pair_set.project, settings.LANGUAGE_CODE))
 
 
 def preferences_file(language: str) -> Path:

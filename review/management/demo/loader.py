@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.db.models.functions import Now
@@ -113,7 +114,7 @@ def load_demo(project: Project, language: str) -> list[Run]:
     name, folder = f"demo-{language}", DATA_DIR / language
     question_file = read_questions((folder / "questions.yaml").read_bytes(), "questions.yaml")
     questions = import_question_set(project, name, question_file, by=lead).question_set
-    runs = [_judged_run(questions, system, folder / file, language, lead) for system, file in SYSTEMS.items()]
+    runs = [_judged_run(questions, system, folder / file, lead) for system, file in SYSTEMS.items()]
     if not ReviewQueue.objects.filter(draws__run__in=runs).exists():
         texts = QUEUE_TEXTS[language]
         with transaction.atomic():
@@ -127,13 +128,13 @@ def load_demo(project: Project, language: str) -> list[Run]:
     return runs
 
 
-def _judged_run(questions: QuestionSet, system: str, file: Path, language: str, lead: User) -> Run:
+def _judged_run(questions: QuestionSet, system: str, file: Path, lead: User) -> Run:
     project, name = questions.project, f"{questions.name} · {system}"
     imported = import_answer_file(questions, system, file.read_bytes(), file.name, by=lead, name=f"{name} · rules")
     existing = Run.objects.filter(answer_set=imported.answer_set, judges__isnull=False).first()
     if existing:
         return existing
-    judge = baseline_judge(project, language)
+    judge = baseline_judge(project, settings.LANGUAGE_CODE)
     run = prepare_run(imported.answer_set, profile_row(project, "graphrag"), RunSpec(name=name), judge=judge, by=lead)
     start(run, lead)
     return drain(run.pk, seconds=120)
