@@ -68,7 +68,7 @@ release-check: setup-dev       ## build sdist and wheel, and load the demo with 
 	$(PYTHON) -m venv var/release/venv
 	var/release/venv/bin/python -m pip install --quiet var/release/*.tar.gz
 	cd var/release && env -i PATH="$$PATH" venv/bin/concord demo
-	cd var/release && env -i PATH="$$PATH" venv/bin/concord results 4
+	cd var/release && env -i PATH="$$PATH" venv/bin/concord results 10
 
 screenshots: setup-dev         ## take screenshots of the demo into docs/screenshots
 	$(BIN)/python -m tools.screenshots

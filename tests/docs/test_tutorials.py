@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
 LANGUAGES = {"en": 0, "ko": 1}
 # Emphasised words that are no labels: names of the demo, and an outcome that commands print.
-NAMES = {"demo · demo-graph", "calibration-en", "calibration-ko", "main", "undecided"}
+NAMES = {"demo-en · demo-vector", "demo-ko · demo-vector", "calibration-en", "calibration-ko", "main", "undecided"}
 
 
 def half(page: Path, language: str) -> str:
