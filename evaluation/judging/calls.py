@@ -31,6 +31,8 @@ from evaluation.network.outcomes import Outcome
 VERDICT = "VERDICT:"
 # Tolerance for logarithms above 0 and for probabilities that add up to more than 1.
 LOGPROB_ROUNDING = 0.01
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME_LENGTH = 64
 # Part of a reply -> level -> probability of the level's token.
 Chances = Mapping[str, Mapping[str, float]]
 
@@ -88,6 +90,12 @@ class JudgeCall:
     model: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     response_format: ResponseFormat = ResponseFormat.JSON_SCHEMA
+
+    @property
+    def schema_name(self) -> str:
+        """The rubric's family as a name that providers accept for schemas and tools: at most 64 letters, digits,
+        underscores and hyphens. Families of criteria have a colon."""
+        return _NOT_IN_NAMES.sub("_", self.rubric.family)[:_MAX_NAME_LENGTH]
 
     @property
     def characters(self) -> int:

@@ -68,7 +68,7 @@ def request_body(call: JudgeCall) -> dict[str, Any]:
     system, turns = split_messages(call)
     body = {"max_tokens": DEFAULT_MAX_TOKENS, **rename_parameters(call.parameters, _PARAMETERS)}
     body |= {"model": call.model, "messages": turns, **({"system": system} if system else {})}
-    schema, name = dict(call.rendered.schema), call.rubric.family
+    schema, name = dict(call.rendered.schema), call.schema_name
     if call.response_format is ResponseFormat.JSON_SCHEMA:
         body["output_config"] = {**body.get("output_config", {}), "format": {"type": "json_schema", "schema": schema}}
     if call.response_format is ResponseFormat.TOOL:

@@ -92,7 +92,7 @@ def request_body(call: JudgeCall) -> dict[str, Any]:
         body["system"] = [{"text": system}]
     if inference := rename_parameters(call.parameters, _INFERENCE_PARAMETERS):
         body["inferenceConfig"] = inference
-    schema, name = dict(call.rendered.schema), call.rubric.family
+    schema, name = dict(call.rendered.schema), call.schema_name
     if call.response_format is ResponseFormat.JSON_SCHEMA:
         structure = {"jsonSchema": {"name": name, "schema": json.dumps(schema, ensure_ascii=False)}}
         body["outputConfig"] = {"textFormat": {"type": "json_schema", "structure": structure}}

@@ -76,7 +76,7 @@ def request_body(call: JudgeCall) -> dict[str, Any]:
     ]
     if system:
         body["systemInstruction"] = {"parts": [{"text": system}]}
-    schema, name = dict(call.rendered.schema), call.rubric.family
+    schema, name = dict(call.rendered.schema), call.schema_name
     if call.response_format in {ResponseFormat.JSON_SCHEMA, ResponseFormat.JSON_OBJECT}:
         generation["responseMimeType"] = "application/json"
     if call.response_format is ResponseFormat.JSON_SCHEMA:

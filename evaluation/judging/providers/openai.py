@@ -57,12 +57,12 @@ def request_body(call: JudgeCall) -> dict[str, Any]:
     schema, messages = dict(call.rendered.schema), chat_messages(call)
     body: dict[str, Any] = {**call.parameters, "model": call.model, "messages": messages, "stream": False}
     if call.response_format is ResponseFormat.JSON_SCHEMA:
-        json_schema = {"name": call.rubric.family, "strict": True, "schema": schema}
+        json_schema = {"name": call.schema_name, "strict": True, "schema": schema}
         body["response_format"] = {"type": "json_schema", "json_schema": json_schema}
     if call.response_format is ResponseFormat.TOOL:
-        tool = {"name": call.rubric.family, "strict": True, "parameters": schema}
+        tool = {"name": call.schema_name, "strict": True, "parameters": schema}
         body["tools"] = [{"type": "function", "function": tool}]
-        body["tool_choice"] = {"type": "function", "function": {"name": call.rubric.family}}
+        body["tool_choice"] = {"type": "function", "function": {"name": call.schema_name}}
     if call.response_format is ResponseFormat.JSON_OBJECT:
         body["response_format"] = {"type": "json_object"}
     return body

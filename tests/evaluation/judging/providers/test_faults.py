@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
 import pytest
 
-from evaluation.judging.calls import JudgeReply
+from evaluation.judging.calls import JudgeReply, ResponseFormat
 from evaluation.judging.providers.catalogue import endpoint_providers, provider_named
 from evaluation.network.outcomes import Outcome
 from evaluation.network.transport import Deadlines
-from tests.evaluation.judging.samples import call
+from tests.evaluation.judging.samples import EN, call
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.actions import Action
 from tests.judge_server.wire import native_reply, respond
@@ -193,3 +195,30 @@ def test_redirects_are_refused(judge_server: JudgeServer, provider: str) -> None
     judge_server.enqueue(actions.redirect("http://169.254.169.254/"))
     assert asyncio.run(call_once(provider, judge_server)).outcome is Outcome.REDIRECT
     assert judge_server.calls == 1
+
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@pytest.mark.parametrize("response_format", [ResponseFormat.JSON_SCHEMA, ResponseFormat.TOOL])
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_names_of_schemas_and_tools_are_accepted_by_the_provider(
+    provider: str, response_format: ResponseFormat
+) -> None:
+    """Every provider refuses other characters with 400. Families of criteria have a colon."""
+    criterion = EN.model_copy(update={"family": f"criterion:{'tone' * 20}"})
+    client = provider_named(provider).open(base_url="https://a.example", key=KEY, allowed_origins=["https://a.example"])
+    body = json.loads(client.body(replace(call(), rubric=criterion, response_format=response_format)))
+    names = list(values_of("name", body)) + list(values_of("allowedFunctionNames", body))
+    assert names or (response_format is ResponseFormat.JSON_SCHEMA and provider in {"anthropic", "gemini"})
+    assert all(NAME.fullmatch(name) for name in names if isinstance(name, str))
+    assert "criterion_" in str(names) or not names
+
+
+def values_of(key: str, value: Any) -> Iterator[Any]:
+    """All values of the key in a JSON value."""
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, part in members:
+        if name == key:
+            yield part
+        yield from values_of(key, part)
