@@ -15,7 +15,6 @@ from importlib.util import module_from_spec, spec_from_file_location
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from evaluation.core.errors import InvalidFile
 from evaluation.core.metric_specs import Bilingual, Direction, MetricKind, MetricSpec, RuleMetric
@@ -27,6 +26,7 @@ from evaluation.judging.rubric import Rubric, add_rubrics, parse_rubric
 from evaluation.metric_packages.declared import declared_metrics
 from evaluation.metric_packages.discovery import FAULTS, PackageFault, PackageSource
 from evaluation.metric_packages.package import MetricPackage
+from evaluation.metric_packages.results import encode_result
 from evaluation.metrics.catalogue import add_rule_metric
 
 #: Attribute of a file of own metrics.
@@ -92,14 +92,8 @@ def register_packages(sources: Iterable[PackageSource], judge: Callable[[str], C
         for metric in package.rule_metrics.values():
             add_rule_metric(metric)
         for family in package.families.values():
-            floors = {spec.name: family.floor(spec) for spec in family.metrics} if family.floor else {}
-            own = family if family.judge is score_in_one_call else replace(family, judge=judge(family.name))
-            add_family(replace(own, floor=_floor_of(floors) if floors else None))
+            add_family(family if family.judge is score_in_one_call else replace(family, judge=judge(family.name)))
         add_rubrics(package.rubrics)
-
-
-def _floor_of(floors: Mapping[str, Any]) -> Callable[[MetricSpec], Any]:
-    return lambda spec: floors[spec.name]
 
 
 def stamps(names: Iterable[str]) -> dict[str, str]:
@@ -132,7 +126,7 @@ def load_package(source: PackageSource) -> LoadedPackage:
             source,
             stamp,
             {metric.spec.name: metric for metric in package.rule_metrics},
-            {family.name: family for family in package.families},
+            {family.name: _with_constant_floor(family) for family in package.families},
             rubrics,
         )
     except InvalidPackage:
@@ -140,6 +134,19 @@ def load_package(source: PackageSource) -> LoadedPackage:
     # The code of a package may raise anything, also by leaving the process.
     except (Exception, SystemExit) as error:
         raise InvalidPackage([f"{type(error).__name__}: {error}"]) from error
+
+
+def _with_constant_floor(family: Family) -> Family:
+    """The family with the results of its floor, whose code then no longer runs.
+
+    :raises InvalidResult: if one of them is invalid."""
+    if family.floor is None:
+        return family
+    floors = {spec.name: family.floor(spec) for spec in family.metrics}
+    for spec in family.metrics:
+        if floors[spec.name] is not None:
+            encode_result(spec, floors[spec.name])
+    return replace(family, floor=lambda spec: floors[spec.name])
 
 
 def _import(target: str) -> tuple[ModuleType, object]:

@@ -86,6 +86,19 @@ def test_fault_keeps_the_package_out(tmp_path: Path, register: Register, code: s
     assert set(declared_metrics()) == declared
 
 
+@pytest.mark.parametrize(("floor", "reason"), [("lambda spec: 1 / 0", "ZeroDivisionError"), ("len", "TypeError")])
+def test_floor_is_computed_once_and_checked(tmp_path: Path, register: Register, floor: str, reason: str) -> None:
+    code = """
+        FAMILY = Family("tone", (judged("kindness", "tone", scale=Scale.parse("1..2")),), score_in_one_call, floor={})
+        PACKAGE = MetricPackage(families=(FAMILY,), rubrics=Path(__file__).parent)
+    """
+    write_rubrics(tmp_path, "tone", "kindness")
+    (fault,) = register(write_package(tmp_path, code.format(floor)))
+    assert reason in fault
+    off_scale = "lambda spec: Result.scored(0)"
+    assert "0.0 is not on the scale levels 1..2" in register(write_package(tmp_path, code.format(off_scale)))[-1]
+
+
 def test_rubrics_must_match_their_family(tmp_path: Path, register: Register) -> None:
     code = """
         FAMILY = Family("tone", (judged("kindness", "tone"), judged("warmth", "tone")), score_in_one_call)
