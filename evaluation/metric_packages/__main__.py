@@ -32,7 +32,7 @@ def main() -> None:
     """Load the packages and answer calls until the worker closes the connection."""
     # Ctrl+C is for the worker, which then closes the connection.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    descriptor, load_seconds, seconds, sources = sys.argv[1:]
+    descriptor, load_seconds, sources = sys.argv[1:]
     connection = Connection(int(descriptor))
     try:
         faulthandler.dump_traceback_later(float(load_seconds), exit=True)
@@ -46,10 +46,10 @@ def main() -> None:
     families = {name: family for package in packages for name, family in package.families.items()}
     while True:
         try:
-            kind, name, *arguments = connection.recv()
+            kind, name, seconds, *arguments = connection.recv()
         except EOFError:
             return
-        faulthandler.dump_traceback_later(float(seconds), exit=True)
+        faulthandler.dump_traceback_later(seconds, exit=True)
         reply = _compute(rules[name], *arguments) if kind == "rule" else _judge(families[name], *arguments)
         faulthandler.cancel_dump_traceback_later()
         connection.send_bytes(json.dumps(reply).encode())

@@ -25,9 +25,11 @@ from evaluation.metric_packages import loading
 from evaluation.metric_packages.results import decode_request, decode_result
 from evaluation.network.outcomes import replace_unstorable
 
-#: Limit of one call: a rule metric for one answer, or one step of a judge function. With the time of a task and that of
-#: loading, it stays below the limit at which the queue ends a worker.
+#: Limit of one call: a rule metric for one answer. With the time of a task and that of loading, it stays below the
+#: limit at which the queue ends a worker.
 CALL_SECONDS = 30.0
+#: Limit of one step of a judge function, which only builds requests and reads replies while calls are in flight.
+STEP_SECONDS = 10.0
 LOAD_SECONDS = 30.0
 #: After so many calls in a row that exceeded it, a metric or family is not called again by this process.
 MAX_TIMEOUTS = 3
@@ -47,7 +49,7 @@ class CallFailed(Exception):
 
 class PackageProcess:
     """Child process with the registered packages, started by the first call and again after it ended. One call at a
-    time."""
+    time, of at most ``seconds``."""
 
     def __init__(self, seconds: float = CALL_SECONDS) -> None:
         self._seconds = seconds
@@ -97,7 +99,7 @@ class PackageProcess:
         with self._lock:
             if self._connection is None:
                 self._load()
-            content = self._exchange(name, self._seconds, (kind, name, *arguments))
+            content = self._exchange(name, self._seconds, (kind, name, self._seconds, *arguments))
         if "failure" in content:
             raise CallFailed(*content["failure"])
         return content
@@ -144,7 +146,7 @@ class PackageProcess:
         writes to standard error."""
         self._connection, connection = Pipe()
         sources = [[*astuple(package.source), package.stamp] for package in loading.PACKAGES]
-        arguments = [str(connection.fileno()), str(LOAD_SECONDS), str(self._seconds), json.dumps(sources)]
+        arguments = [str(connection.fileno()), str(LOAD_SECONDS), json.dumps(sources)]
         self._child = subprocess.Popen(  # noqa: S603 -- our own module
             [sys.executable, "-P", "-m", __package__, *arguments],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -170,7 +172,7 @@ class PackageProcess:
 
 @cache
 def _shared_process(pid: int) -> PackageProcess:
-    return PackageProcess()
+    return PackageProcess(STEP_SECONDS)
 
 
 def judge_isolated(family: str) -> Callable[[JudgeCase], Judging]:

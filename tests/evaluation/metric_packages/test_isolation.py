@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
@@ -124,6 +125,13 @@ def test_metric_that_always_hangs_is_not_called_again(process: PackageProcess) -
     assert compute(process, "hang").reason == "metric_timeout: behaviour, 3 × 0.3 s; not called again"
     assert time.monotonic() - started < 0.1
     assert compute(process, "one two", "word_count_share").value == 0.2
+
+
+def test_limits_end_a_call_before_the_queue_ends_the_worker() -> None:
+    task, worker = settings.CONCORD_TASK_SECONDS, settings.Q_CLUSTER["timeout"]
+    assert task + isolation.LOAD_SECONDS + isolation.CALL_SECONDS + 10 < worker
+    # Replies that arrive together are read one after the other.
+    assert task + isolation.LOAD_SECONDS + MAX_TIMEOUTS * isolation.STEP_SECONDS + 10 < worker
 
 
 def test_changed_source_is_not_used_by_a_running_worker(tmp_path: Path, process: PackageProcess) -> None:

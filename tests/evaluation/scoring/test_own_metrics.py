@@ -67,6 +67,7 @@ OWN = ("word_count_share", "moody", "by_reference")
 def no_queue(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.CONCORD_DISPATCHER = "local"
     monkeypatch.setattr(isolation.PackageProcess.__init__, "__defaults__", (2.0,))
+    monkeypatch.setattr(isolation, "STEP_SECONDS", 2.0)
 
 
 def make_answers() -> AnswerSet:
