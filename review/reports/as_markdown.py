@@ -11,7 +11,7 @@ from evaluation.messages.explanations import explain_judge_warning
 from review.charts.forest import Shape
 from review.reports.approval_words import approval_reason, approval_state
 from review.reports.entries import DASH, Entry, Output, Row
-from review.reports.figure import Figure, withheld_reason
+from review.reports.figure import Figure, round_notes, withheld_reason
 from review.reports.gate import Gate, gate_line, gate_reasons
 from review.reports.report import Report
 from review.reports.sections import (
@@ -117,6 +117,9 @@ def _overall(report: Report) -> Iterator[str]:
     answers = {"reviewed": overall.reviewed_answers, "answers": overall.answers}
     yield _("%(reviewed)s of %(answers)s answers reviewed by experts.") % answers
     yield ""
+    if sentences := round_notes(overall.corrected):
+        yield escape_markdown(" ".join(sentences))
+        yield ""
 
 
 def _metrics(report: Report) -> Iterator[str]:

@@ -162,7 +162,7 @@ def withheld_reason(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> s
 
 def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
     """Warnings, nonresponse and its possible effect, and unrated parts."""
-    sentences = [*_round_notes(figure), *(explain_reason(str(code)) for code in figure.extra.get("warnings") or ())]
+    sentences = [*round_notes(figure), *(explain_reason(str(code)) for code in figure.extra.get("warnings") or ())]
     bounds = figure.extra.get("response_bounds")
     if bounds:
         share = {"share": f"{100 * float(figure.extra.get('non_response') or 0.0):.0f}%"}
@@ -203,7 +203,7 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
     return sentences
 
 
-def _round_notes(figure: Figure) -> list[str]:
+def round_notes(figure: Figure) -> list[str]:
     """Round of the review, weights of a composite, rounds left out, and the confidence that verdicts use."""
     rounds, sentences = figure.extra.get("rounds") or (), []
     if rounds:

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils.translation import override
 
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
@@ -19,10 +20,14 @@ from review.queues.creation import close_queue, make_queue
 from review.queues.distribution import NamedReviewers
 from review.queues.planning import next_review
 from review.queues.rounds import make_next_round, round_plan
+from review.reports.as_markdown import markdown_summary
+from review.reports.entries import Output
 from review.reports.estimates import correction_sheet
 from review.reports.figure import Figure, notes
+from review.reports.figure_cards import overall_card
 from review.reports.gate import GateRequest
 from review.reports.inputs import load_inputs
+from review.reports.report import build_report
 from tests.factories import make_user
 from tests.review.builders import answers_to, assignment_of, metric, rate, run_over
 from tests.review.clients import Caller
@@ -119,6 +124,10 @@ def test_score_combines_planned_rounds(run: Run, reviewer: User) -> None:
     # As one draw: the margin falls by the root of (1/60 - 1/120) / (1/30 - 1/120), which is .58.
     assert 0.5 < (both.high - both.low) / (alone.high - alone.low) < 0.66
     assert any("2 rounds of review (33%, 67%)" in note for note in notes(both))
+    report = build_report(load_inputs(run))
+    with override("en"):
+        assert "Round 2 of 2 planned" in markdown_summary(report, None)
+        assert "Round 2 of 2 planned" in " ".join(overall_card(report, {}, Output.HTML).remarks)
 
 
 def test_unplanned_queue_has_half_of_the_weight_and_no_verdict(run: Run, reviewer: User) -> None:
