@@ -10,12 +10,14 @@ import numpy as np
 from evaluation.core.metric_specs import MetricKind
 from review.evidence.answers import RunAnswer
 from review.evidence.carried import equal_answers
+from review.models import FrameMember
 from review.models.queue_spec import CRITERIA_PER_ANSWER
 from review.reports.figure import Figure, Withheld, add_constant, withheld
 from review.reports.inputs import MetricLabels, ReportInputs
 from review.statistics.agreement.statistic import Array
 from review.statistics.correction.frame import Component, frame_strata
 from review.statistics.correction.outcome import Target
+from review.statistics.sampling.draw import CHANGED
 from review.statistics.sampling.member import Inclusion
 from review.statistics.standing import NeverRated, never_rated_score, score_levels
 
@@ -118,10 +120,40 @@ def _escape_chances(earlier: Sequence[ReportInputs]) -> dict[int, float]:
     """Chance that no earlier release had the question rated: the product of 1 - p over the releases."""
     chances: dict[int, float] = {}
     for basis in earlier:
-        for answer, probability in _rating_probabilities(basis).items():
-            question = basis.evidence.answers[answer].question_pk
-            chances[question] = chances.get(question, 1.0) * (1.0 - probability)
+        for probabilities in (_rating_probabilities(basis), _pair_probabilities(basis)):
+            for answer, probability in probabilities.items():
+                question = basis.evidence.answers[answer].question_pk
+                chances[question] = chances.get(question, 1.0) * (1.0 - probability)
     return chances
+
+
+def _pair_probabilities(basis: ReportInputs) -> dict[int, float]:
+    """Chance of each answer to be drawn as one that changed since an earlier release, and reached. One query.
+
+    Several samples of a question are drawn together, so that one of them stands for all."""
+    members = FrameMember.objects.filter(
+        draw__run__answer_set=basis.run.answer_set_id,
+        draw__baseline__isnull=False,
+        answer__answer_set=basis.run.answer_set_id,
+        stratum=CHANGED,
+    )
+    rated = {row.answer_id for row in (*basis.evidence.ratings, *basis.evidence.withheld)}
+    by_draw: dict[int, list[tuple[int, float, bool]]] = {}
+    rows = members.order_by("pk").values_list("draw", "answer", "probability", "sampled")
+    for draw, answer, probability, is_sampled in rows:
+        by_draw.setdefault(draw, []).append((answer, probability or 0.0, is_sampled))
+    escapes: dict[int, float] = {}
+    for draw_members in by_draw.values():
+        sampled = [answer for answer, _, is_sampled in draw_members if is_sampled]
+        reached = len(rated.intersection(sampled)) / len(sampled)
+        by_question = {
+            basis.evidence.answers[answer].question_pk: (answer, probability)
+            for answer, probability, _ in draw_members
+            if answer in basis.evidence.answers
+        }
+        for answer, probability in by_question.values():
+            escapes[answer] = escapes.get(answer, 1.0) * (1.0 - probability * reached)
+    return {answer: 1.0 - escape for answer, escape in escapes.items()}
 
 
 def _rating_probabilities(basis: ReportInputs) -> dict[int, float]:

@@ -7,11 +7,15 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from evaluation.models import AnswerSet, Run
+from evaluation.models import AnswerSet, RoleGrant, Run
+from review.releases.services import make_pair_queue
 from review.reports.figure import Withheld
+from review.reports.inputs import load_inputs
 from review.standing.selectors import StandingHistory, release_runs, standing_history
+from review.standing.tuning import score_despite_tuning
 from tests.factories import make_answer_set, make_judge, make_user, unique
 from tests.review.builders import run_over
+from tests.review.releases.built import rate_queue
 from tests.review.sampled import fill
 from tests.review.standing.releases import JUDGED, QUESTIONS, Releases
 
@@ -146,6 +150,19 @@ def test_tuned_release_is_scored_on_never_rated_questions(releases: Releases) ->
     assert second.similar_questions.value == overall(3)
     assert second.similar_questions.low < second.similar_questions.value < second.similar_questions.high
     assert second.similar_questions.extra["labels"] == 20
+
+
+def test_never_rated_questions_stand_for_those_drawn_as_pairs(releases: Releases) -> None:
+    """Half of 20 changed questions were drawn and rated as pairs. The other 10 count twice: they get a 5 now, the 20
+    unchanged ones a 3, so the mean is (2 x 10 x 5 + 20 x 3) / 40 = 4."""
+    first, second = releases.release(), releases.release(changed=EVERY_OTHER)
+    RoleGrant.objects.get_or_create(user=releases.reviewer, project=second.project, role="reviewer")
+    queue = make_pair_queue(second, first, 10, [releases.reviewer], seed=1)
+    rate_queue(queue, releases.reviewer, lambda answer: 4)
+    third = releases.release()
+    releases.rate(third, {at: 5.0 if at in EVERY_OTHER else 3.0 for at in range(QUESTIONS)}, 1.0)
+    score = score_despite_tuning(load_inputs(third), [load_inputs(first), load_inputs(second)])
+    assert score.value == overall(4)
 
 
 def test_tuned_release_with_few_new_questions_cannot_tell(releases: Releases) -> None:
