@@ -29,16 +29,18 @@ CHANGED, QUESTIONS = 24, 40
 def runs(tmp_path: Path) -> tuple[Run, Run]:
     """Two releases of the demo's system: the second changed its answers to the first 24 of 40 questions."""
     make_project()
-    call_command("import_questions", DATA_DIR / "questions.yaml", name="demo", stdout=StringIO())
-    rows = [json.loads(line) for line in (DATA_DIR / "answers_graph.jsonl").read_text(encoding="utf-8").splitlines()]
+    call_command("import_questions", DATA_DIR / "en" / "questions.yaml", name="demo", stdout=StringIO())
+    rows = [
+        json.loads(line) for line in (DATA_DIR / "en" / "answers_graph.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     files = {"first": rows, "second": [row | {"answer": row["answer"] + " Yes."} for row in rows[:CHANGED]]}
     files["second"] += rows[CHANGED:]
     for name, answers in files.items():
         path = tmp_path / f"{name}.jsonl"
         path.write_text("\n".join(map(json.dumps, answers)), encoding="utf-8")
-        call_command("import_answers", path, questions="demo", system="graph", stdout=StringIO())
+        call_command("import_answers", path, questions="demo", system="acmerag", stdout=StringIO())
         call_command(
-            "evaluate", questions="demo", system="graph", profile="graphrag", stdout=StringIO(), stderr=StringIO()
+            "evaluate", questions="demo", system="acmerag", profile="graphrag", stdout=StringIO(), stderr=StringIO()
         )
     first, second = Run.objects.filter(judges__isnull=False).order_by("pk").distinct()
     return first, second
@@ -68,7 +70,7 @@ def _served(client: Client, queue: ReviewQueue) -> Assignment | None:
     page = client.get(reverse("review-next", args=[queue.pk]))
     assert page.status_code == 200
     # Neither run nor system nor release is named.
-    assert "graph" not in page.content.decode()
+    assert "acmerag" not in page.content.decode()
     held = Assignment.objects.filter(queue=queue, state=Assignment.State.LEASED)
     return held.select_related("item__answer").order_by("pk").first()
 
