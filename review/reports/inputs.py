@@ -5,7 +5,7 @@ Correction estimates blind expert ratings of all answers (``docs/correction.md``
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
@@ -105,11 +105,15 @@ def labels_by_metric(evidence: RunEvidence, samples: Samples) -> dict[int, Metri
         for answer_id, rows in sorted(blind.items(), key=lambda pair: min((row.at, row.pk) for row in pair[1])):
             means[answer_id] = _mean_rating(rows, scale)
         standing = {answer: equal.blind for (answer, metric), equal in evidence.standing.items() if metric == pk}
-        rounds = _with_standing(evidence, pk, standing, _census(evidence, pk, means, samples.rounds(pk, rated)))
-        places = rounds.rounds[-1].inclusions
-        carried = frozenset(key for key, blind in standing.items() if blind and key not in means and key in places)
+        rounds = _census(evidence, pk, means, _with_standing(evidence, pk, standing, samples.rounds(pk, rated)))
+        silent = samples.unanswered_for(pk) | {row.answer_id for row in rated}
+        silent -= means.keys()
+        equal = {answer for answer, blind in standing.items() if blind and answer not in means}
+        places, served = rounds.rounds[-1].inclusions, means.keys() | silent | evidence.sealed
+        carried = _carried_labels(equal - silent, places, served)
+        carried |= {answer for answer in equal if places.get(answer, NO_INCLUSION).stratum == STANDING}
         means |= {answer: _mean_rating(standing[answer], scale) for answer in sorted(carried)}
-        silent = (samples.unanswered_for(pk) | {row.answer_id for row in rated}) - means.keys()
+        silent -= carried
         built = frozenset(answer for answer, metric in evidence.prompt_labels if metric == pk)
         labels[pk] = MetricLabels(means, rounds, frozenset(silent), carried, built)
     return labels
@@ -119,24 +123,31 @@ def _mean_rating(rows: Sequence[ExpertRating], scale: Scale) -> float:
     return float(consensus([v for row in rows if (v := row.value) is not None], scale) or 0.0)
 
 
-def _with_standing(
-    evidence: RunEvidence, pk: int, standing: Mapping[int, Sequence[ExpertRating]], rounds: SampleRounds
-) -> SampleRounds:
-    """Put the answers with a standing rating into a stratum that every round took with certainty, so that they
-    represent only themselves.
-
-    Without a sample of this answer set they count only if they are all answers that the metric applies to."""
-    scored = evidence.scored.get(pk, {})
-    frame = {key for key, answer in evidence.answers.items() if applies(answer, scored.get(key))}
-    is_sampled = any(place.sampled for place in rounds.rounds[-1].inclusions.values())
-    if not standing or not (is_sampled or frame <= standing.keys()):
+def _with_standing(evidence: RunEvidence, pk: int, standing: Collection[int], rounds: SampleRounds) -> SampleRounds:
+    """Count the answers that had a standing rating when a round was drawn as taken with certainty: they represent only
+    themselves. Without any sample, all answers that the metric applies to must have one."""
+    if not standing:
         return rounds
-    certain = dict.fromkeys(standing, Inclusion(1.0, STANDING, True))
-    with_standing = (
-        dataclasses.replace(sample_round, inclusions={**sample_round.inclusions, **certain})
-        for sample_round in rounds.rounds
-    )
+    scored = evidence.scored.get(pk, {})
+    frame = [key for key, answer in evidence.answers.items() if applies(answer, scored.get(key))]
+    is_sampled = any(place.sampled for place in rounds.rounds[-1].inclusions.values())
+    is_census = not is_sampled and all(answer in standing for answer in frame)
+    certain = Inclusion(1.0, STANDING, True)
+    with_standing = []
+    for sample_round in rounds.rounds:
+        marked = [answer for answer, place in sample_round.inclusions.items() if place.stratum == STANDING]
+        inclusions = {**sample_round.inclusions, **dict.fromkeys(frame if is_census else marked, certain)}
+        with_standing.append(dataclasses.replace(sample_round, inclusions=inclusions))
     return dataclasses.replace(rounds, rounds=tuple(with_standing))
+
+
+def _carried_labels(equal: Collection[int], places: Mapping[int, Inclusion], served: Collection[int]) -> frozenset[int]:
+    """Select answers whose ratings became known after the draw: sampled answers in fully served strata.
+
+    In an unfinished stratum they would represent answers that, unlike them, are new."""
+    sampled = {answer: place.stratum for answer, place in places.items() if place.sampled}
+    waiting = {stratum for answer, stratum in sampled.items() if answer not in served and answer not in equal}
+    return frozenset(answer for answer in equal if answer in sampled and sampled[answer] not in waiting)
 
 
 def applies(answer: RunAnswer, judged: JudgedValue | None) -> bool:

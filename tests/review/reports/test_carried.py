@@ -14,10 +14,11 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.models import Run
+from evaluation.models import Run, User
 from review.comparisons.comparison import compare
 from review.comparisons.verdict import sentences
 from review.figure_cache.selectors import headlines_of
+from review.models import ReviewQueue
 from review.reports.estimates import carried_in_words, overall_scores
 from review.reports.figure import Figure, Withheld, notes
 from review.reports.inputs import ReportInputs, load_inputs
@@ -76,11 +77,13 @@ def report_json(viewer: Caller, run: Run) -> Any:
     return json.loads(viewer.get(f"runs/{run.pk}/report/").getvalue())
 
 
-def draw_every_second(run: Run, ratings: dict[int, float] | None = None) -> Run:
-    """Draw every other answer, from the first, with probability 1/2; rate the given ones here."""
+def draw_every_second(run: Run, ratings: dict[int, float] | None = None, standing_from: int = 40) -> Run:
+    """Draw every other answer, from the first, with probability 1/2; rate the given ones here. Answers from
+    ``standing_from`` on had a standing rating when the draw was made."""
     reviewer = make_user()
     queue = queue_for(run, [metric("correctness")], [reviewer])
-    draw_into(queue, run, [("all", 0.5, at % 2 == 0) for at in range(40)])
+    members = [("all", 0.5, at % 2 == 0) for at in range(standing_from)]
+    draw_into(queue, run, members + [("standing", 1.0, False)] * (40 - standing_from))
     for at, value in (ratings or {}).items():
         rate(assignment_of(queue, answer_rows(run)[at], reviewer, run), metric("correctness"), value)
     return run
@@ -160,10 +163,10 @@ def test_commands_and_run_page_show_carried_ratings(earlier_run: Run, client: Cl
 
 
 def test_standing_ratings_count_as_if_given_here(earlier_run: Run) -> None:
-    """34 answers stand and are certain, also those that were not drawn. Of the 6 new ones (judge: 5, 5, 3, 3, 5, 5) the
-    three drawn are rated 1, 2 and 3. So the score is (sum of the 34 + 6 x 2) / 40: the experts' 140 less 4 + 5 + 2 + 3
-    + 5 + 4 = 23, plus 12: 129 / 40. With three labels there is no slope."""
-    run = draw_every_second(release(earlier_run, 6), {0: 1, 2: 2, 4: 3})
+    """34 answers stood when the sample was drawn, and are certain. Of the 6 new ones (judge: 5, 5, 3, 3, 5, 5) three
+    are drawn and rated 1, 2 and 3. So the score is (sum of the 34 + 6 x 2) / 40: the experts' 140 less 4 + 5 + 2 + 3 +
+    5 + 4 = 23, plus 12: 129 / 40. With three labels there is no slope."""
+    run = draw_every_second(release(earlier_run, 6), {0: 1, 2: 2, 4: 3}, standing_from=6)
     figure = correctness_of(load_inputs(run))
     assert figure.value == pytest.approx(129 / 40)
     assert (figure.extra["labels"], figure.extra["carried"]) == (37, 34)
@@ -172,11 +175,39 @@ def test_standing_ratings_count_as_if_given_here(earlier_run: Run) -> None:
 
 
 def test_standing_rating_that_was_given_again_counts_once(earlier_run: Run) -> None:
-    """The seventh answer, drawn and rated 1 here although 3 stands, keeps representing only itself: 129 - 3 + 1."""
-    run = draw_every_second(release(earlier_run, 6), {0: 1, 2: 2, 4: 3, 6: 1})
+    """The seventh answer, rated 1 here although 3 stood, keeps representing only itself: 129 - 3 + 1."""
+    run = draw_every_second(release(earlier_run, 6), {0: 1, 2: 2, 4: 3, 6: 1}, standing_from=6)
     figure = correctness_of(load_inputs(run))
     assert figure.value == pytest.approx(127 / 40)
     assert (figure.extra["labels"], figure.extra["carried"]) == (37, 33)
+
+
+def test_equal_answer_rated_after_the_draw_labels_a_sampled_answer(earlier_run: Run) -> None:
+    """The expected figure is that of a run whose same 20 answers are rated by a reviewer with the same values."""
+    carried_figure = correctness_of(load_inputs(draw_every_second(release(earlier_run, 0))))
+    ratings = {at: float(EXPERTS[at]) for at in range(0, 40, 2)}
+    rated_figure = correctness_of(load_inputs(draw_every_second(release(earlier_run, 40), ratings)))
+    assert carried_figure.value is not None
+    assert (carried_figure.value, carried_figure.low, carried_figure.high) == pytest.approx(
+        (rated_figure.value, rated_figure.low, rated_figure.high)
+    )
+    assert (carried_figure.extra["labels"], carried_figure.extra["carried"]) == (20, 20)
+    assert "carried" not in rated_figure.extra
+    assert "Includes 20 ratings of identical answers in an earlier answer set." in notes(carried_figure)
+
+
+def test_carried_labels_wait_for_all_new_answers_of_the_stratum(earlier_run: Run) -> None:
+    """Answers 0, 2 and 4 of the drawn ones are new: before all of them are rated, the 17 equal ones would stand for
+    them."""
+    run = draw_every_second(release(earlier_run, 6), {0: 1, 2: 1})
+    waiting = correctness_of(load_inputs(run))
+    assert (waiting.value, waiting.extra["labels"]) == (None, 2)
+    queue = ReviewQueue.objects.get(draws__run=run)
+    reviewer = User.objects.get(queue_memberships__queue=queue)
+    rate(assignment_of(queue, answer_rows(run)[4], reviewer, run), metric("correctness"), 1)
+    figure = correctness_of(load_inputs(run))
+    assert (figure.extra["labels"], figure.extra["carried"]) == (20, 17)
+    assert "any_time" not in figure.extra
 
 
 def test_carried_rating_that_was_not_blind_is_no_label(earlier_run: Run) -> None:
@@ -211,7 +242,7 @@ def test_corrected_scores_json_counts_carried_labels(earlier_run: Run) -> None:
         "corrected_scores", str(draw_every_second(release(earlier_run, 0)).pk), "--format", "json", stdout=output
     )
     estimates: Any = json.loads(output.getvalue())["metrics"]["correctness"]
-    assert estimates["corrected"]["carried"] == 40
+    assert estimates["corrected"]["carried"] == 20
     assert estimates["reviewed"]["labels"] == 40
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from evaluation.core.canonical import content_hash
 from evaluation.models import AnswerSet, Run, SystemVersion, User
+from review.evidence.effective import standing_answers
 from review.models import ReviewQueue
 from tests.factories import make_answer, make_answer_set, make_judge, make_profile
 from tests.review.builders import answer_rows, answers_to, assignment_of, draw_into, metric, queue_for, rate, run_over
@@ -51,12 +52,21 @@ class Releases:
             make_answer(answers, question, text)
         return answers
 
-    def rate(self, run: Run, ratings: Mapping[int, float], probability: float | None = 0.5) -> ReviewQueue:
-        """Draw the answers at these positions with this probability, and rate them for correctness."""
+    def rate(self, run: Run, ratings: Mapping[int, float], probability: float | None = 0.5) -> None:
+        """Draw the answers at these positions with this probability among those without a standing rating, and rate
+        them for correctness."""
+        rows, standing = answer_rows(run), standing_answers(run, [metric("correctness").pk])[metric("correctness").pk]
         queue = queue_for(run, [metric("correctness")], [self.reviewer])
-        draw_into(queue, run, [("all", probability, at in ratings) for at in range(QUESTIONS)])
+        members = [
+            ("standing", 1.0, False) if answer.pk in standing else ("all", probability, at in ratings)
+            for at, answer in enumerate(rows)
+        ]
+        draw_into(queue, run, members)
         self.rate_in(queue, run, ratings)
-        return queue
+
+    def recheck(self, run: Run, ratings: Mapping[int, float]) -> None:
+        """Rate the answers at these positions again."""
+        self.rate_in(queue_for(run, [metric("correctness")], [self.reviewer]), run, ratings)
 
     def rate_in(self, queue: ReviewQueue, run: Run, ratings: Mapping[int, float]) -> None:
         rows = answer_rows(run)

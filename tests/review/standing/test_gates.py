@@ -42,7 +42,7 @@ def test_drift_leaves_the_gate_undecided(releases: Releases) -> None:
     """Ten standing answers are rated again, nine of them one level lower."""
     run = releases.release()
     releases.rate(run, {at: 4.0 for at in range(QUESTIONS) if at % 2}, 1.0)
-    releases.rate(run, {at: 1.0 + at % 3 + (at == 2) for at in list(EVERY_OTHER)[:10]})
+    releases.recheck(run, {at: 1.0 + at % 3 + (at == 2) for at in list(EVERY_OTHER)[:10]})
     check = check_of(run, 0.5)
     assert (check.verdict, check.reason) == (GateVerdict.UNDECIDED, "drifted")
     assert check_of(run, 0.5, gate_on="judge_only").reason == ""

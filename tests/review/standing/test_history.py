@@ -177,7 +177,7 @@ def test_rechecks_show_drift(releases: Releases) -> None:
     """Ten standing answers are rated again, eight of them one level lower: -0.8 on average."""
     ratings = rate_first_release(releases)
     run = releases.release()
-    releases.rate(run, {at: max(1.0, ratings[at] - (at > 2)) for at in list(EVERY_OTHER)[:10]})
+    releases.recheck(run, {at: max(1.0, ratings[at] - (at > 2)) for at in list(EVERY_OTHER)[:10]})
     history = history_of(releases)
     drift = history.drift["correctness"].drift
     assert (drift.value, drift.rechecked, drift.shown) == (pytest.approx(-0.8), 10, True)

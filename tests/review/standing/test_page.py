@@ -69,7 +69,7 @@ def test_tuning_is_explained(client: Client, releases: Releases) -> None:
 
 def test_drift_is_shown_with_its_consequence(client: Client, releases: Releases) -> None:
     run = rate_release(releases)
-    releases.rate(run, {at: 1.0 + at % 3 - (at == 2) * 0.5 for at in list(EVERY_OTHER)[:10]})
+    releases.recheck(run, {at: 1.0 + at % 3 - (at == 2) * 0.5 for at in list(EVERY_OTHER)[:10]})
     page = page_of(client, run)
     assert "Experts rate differently today. Gates that use earlier ratings are undecided." in page
 
@@ -101,7 +101,7 @@ def test_rest_gives_the_same(releases: Releases) -> None:
 
 def test_rest_names_the_drift(releases: Releases) -> None:
     run = rate_release(releases)
-    releases.rate(run, {at: 1.0 + at % 3 - (at == 2) * 0.5 for at in list(EVERY_OTHER)[:10]})
+    releases.recheck(run, {at: 1.0 + at % 3 - (at == 2) * 0.5 for at in list(EVERY_OTHER)[:10]})
     document: Any = Caller(make_user(Role.VIEWER, run.project)).get(f"runs/{run.pk}/standing/").json()
     drift = document["drift"]["correctness"]
     assert (drift["value"], drift["rechecked"], drift["shown"]) == (-1.05, 10, True)
