@@ -1,13 +1,16 @@
 """A whole day on a real site, in browsers alone: an administrator makes people and a judge, a lead goes from an empty
-project to a reviewed, compared and exported run. After ``serve`` there is no command and no call by REST."""
+project and CSV files with headings of their own to a reviewed, compared, overridden and exported run. After ``serve``
+there is no command and no call by REST. The way to an accepted prompt: ``test_demo_calibration_in_a_browser.py``."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +62,8 @@ def wait_for_site(address: str) -> str:
 
 
 class BrowserUser:
-    """A user at their own browser. ``steps`` counts presses that led to another page, chosen files and rated answers;
-    console errors are collected."""
+    """A user at their own browser. ``steps`` counts presses that led to another page, unfolded parts, chosen files and
+    rated answers; ``stages`` has the steps and seconds of each part of the walk. Console errors are collected."""
 
     def __init__(self, browser: Any, base: str, language: str, size: tuple[int, int] = DESKTOP) -> None:
         width, height = size
@@ -70,10 +73,18 @@ class BrowserUser:
         self.page = context.new_page()
         self.page.set_default_timeout(90_000)
         self.base, self.steps, self.complaints = base, 0, list[str]()
+        self.stages: list[tuple[str, int, float]] = []
         self.page.on(
             "console", lambda message: self.complaints.append(message.text) if message.type == "error" else None
         )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    @contextmanager
+    def stage(self, title: str) -> Iterator[None]:
+        """Count the steps and seconds of a part of the walk."""
+        steps, began = self.steps, time.monotonic()
+        yield
+        self.stages.append((title, self.steps - steps, time.monotonic() - began))
 
     def open_path(self, path: str) -> None:
         """Open an address, or a path of the site."""
@@ -131,38 +142,49 @@ def test_empty_site_to_exported_comparison(
     lead = BrowserUser(browser, base, "ko")
     accept_invitation(lead, invited["kim"])
     questions, *answers = write_files(tmp_path)
-    lead.press("a[href='/question-sets/upload/']")
-    lead.choose_file(questions)
-    lead.press("main form button.primary")
-    lead.press("form[action$='/confirm/'] button.primary")
-    runs = [evaluate(lead, system, file) for system, file in zip(("alpha", "beta"), answers, strict=True)]
-    for address in runs:
-        lead.open_path(address)
-        lead.press("a.button[href*='/queues/new/']")
-        with lead.page.expect_response(lambda response: "/preview/" in response.url):
-            lead.page.locator("label", has_text="lee").first.locator("input").check()
-        lead.press("#queue-form button.primary")
+    with lead.stage("question set from a CSV file"):
+        lead.press("a[href='/question-sets/upload/']")
+        lead.choose_file(questions)
+        lead.press("main form button.primary")
+        lead.page.locator("[name=column_2]").select_option("expected_answer")
+        lead.press("form[action$='/columns/'] button.primary")
+        lead.press("form[action$='/confirm/'] button.primary")
+    with lead.stage("two runs from CSV files"):
+        runs = [evaluate(lead, system, file) for system, file in zip(("alpha", "beta"), answers, strict=True)]
+    with lead.stage("two queues"):
+        for address in runs:
+            lead.open_path(address)
+            lead.press("a.button[href*='/queues/new/']")
+            with lead.page.expect_response(lambda response: "/preview/" in response.url):
+                lead.page.locator("label", has_text="lee").first.locator("input").check()
+            lead.press("#queue-form button.primary")
 
     expert = BrowserUser(browser, base, "ko", PHONE)
     accept_invitation(expert, invited["lee"])
-    for _ in runs:
-        expert.open_path("/")
-        rate_first_queue(expert)
-    lead.open_path(runs[1])
-    assert lead.page.locator(".verdict .says").count() >= 2
-    lead.press("a.button[href*='/runs/compare/']")
-    lead.page.locator(f"input[name=runs][value='{runs[0].rstrip('/').rpartition('/')[2]}']").check()
-    lead.press("main form:has(input[name=runs]) button")
-    compared = lead.page.locator("main").inner_text()
-    assert "alpha" in compared and "beta" in compared  # noqa: PT018
-    lead.open_path(runs[1])
-    reports = {format_: download_report(lead, format_) for format_ in ("html", "json")}
+    with expert.stage("ratings of 24 answers"):
+        for _ in runs:
+            expert.open_path("/")
+            rate_first_queue(expert)
+    with lead.stage("comparison"):
+        lead.open_path(runs[1])
+        assert lead.page.locator(".verdict .says").count() >= 2
+        lead.press("a.button[href*='/runs/compare/']")
+        lead.page.locator(f"input[name=runs][value='{runs[0].rstrip('/').rpartition('/')[2]}']").check()
+        lead.press("main form:has(input[name=runs]) button")
+        compared = lead.page.locator("main").inner_text()
+        assert "alpha" in compared and "beta" in compared  # noqa: PT018
+    with lead.stage("override of an answer"):
+        override_first_answer(lead, runs[1])
+    with lead.stage("two reports"):
+        lead.open_path(runs[1])
+        reports = {format_: download_report(lead, format_) for format_ in ("html", "json")}
     seconds = time.monotonic() - began
 
     assert "<html" in reports["html"][:200].lower()
     report = json.loads(reports["json"])
     assert report["overall"]["corrected"]["value"] is not None
     assert report["verdict"]["score"]
+    assert report["overall"]["overrides"] == 1
     users = (administrator, lead, expert)
     assert [user.complaints for user in users] == [[], [], []]
     with capsys.disabled():
@@ -170,6 +192,8 @@ def test_empty_site_to_exported_comparison(
             f"{name} {user.steps}" for name, user in zip(("administrator", "lead", "expert"), users, strict=True)
         )
         print(f"\n{site[0].database_url.split(':')[0]}: {steps} steps, {seconds:.0f} s in all")
+        for title, count, duration in (*lead.stages, *expert.stages):
+            print(f"{title:<30} {count:>3} steps {duration:>6.1f} s")
 
 
 def invite(administrator: BrowserUser, name: str, role: str) -> str:
@@ -200,12 +224,25 @@ def evaluate(lead: BrowserUser, system: str, answers: Path) -> str:
     lead.choose_file(answers)
     lead.fill(system=system)
     lead.press("form[enctype] button.primary")
+    lead.press("form[action$='/columns/'] button.primary")
     lead.press("form[action$='/confirm/'] button.primary")
     lead.press("button[name=plan]")
     lead.press("button[name=start]")
     lead.page.locator("#progress").wait_for(state="detached", timeout=90_000)  # the page follows by itself
     lead.page.locator(".chip.ok").first.wait_for()
     return str(lead.page.url)
+
+
+def override_first_answer(lead: BrowserUser, run: str) -> None:
+    """Decide the first metric of the run's first answer that has levels."""
+    lead.open_path(f"{run}answers/")
+    lead.press("main tbody th a")
+    change = lead.page.locator("details.change:has(input[type=radio])").first
+    change.locator("summary").click()
+    lead.steps += 1
+    change.locator("label:has(input[type=radio])").last.click()
+    change.locator("[name=reason]").fill("규정을 확인했습니다.")
+    lead.press("details.change[open] form button.primary")
 
 
 def rate_first_queue(expert: BrowserUser) -> None:
@@ -244,28 +281,20 @@ def download_report(lead: BrowserUser, format_: str) -> str:
 
 
 def write_files(folder: Path) -> list[Path]:
-    """Questions, and the answers of two systems."""
+    """Questions, and the answers of two systems, in columns whose headings Concord does not know."""
     questions = [
-        {
-            "id": f"q{n}",
-            "question": f"휴가 {n}은 며칠입니까?",
-            "category": f"leave {n % 3}",
-            "expected_answer": f"{n + 1}일",
-        }
-        for n in range(QUESTIONS)
+        ("Nr", "Prompt to bot", "What it should say", "Topic"),
+        *((f"q{n}", f"휴가 {n}은 며칠입니까?", f"{n + 1}일", f"leave {n % 3}") for n in range(QUESTIONS)),
     ]
     answers = [
         [
-            {
-                "question_id": f"q{n}",
-                "answer": f"휴가 {n}은 {n + extra_days}일입니다.",
-                "contexts": [f"휴가 {n}: {n + 1}일."],
-            }
-            for n in range(QUESTIONS)
+            ("Q no", "Bot reply", "Source 1"),
+            *((f"q{n}", f"휴가 {n}은 {n + extra_days}일입니다.", f"휴가 {n}: {n + 1}일.") for n in range(QUESTIONS)),
         ]
         for extra_days in (1, 2)
     ]
-    paths = [folder / name for name in ("faq.jsonl", "alpha.jsonl", "beta.jsonl")]
+    paths = [folder / name for name in ("faq.csv", "alpha.csv", "beta.csv")]
     for path, rows in zip(paths, [questions, *answers], strict=True):
-        path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(rows)
     return paths
