@@ -1,13 +1,13 @@
 """REST URLs of this app."""
 
 from django.urls import URLPattern, URLResolver, path
-from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
 from evaluation.criteria.api import CriterionViewSet
 from evaluation.datasets.api import QuestionSetViewSet, UploadViewSet
 from evaluation.judges.api import JudgeViewSet, RubricViewSet
 from evaluation.profiles.api import ProfileViewSet
+from evaluation.rest.views import SchemaView, documentation, entry_points
 from evaluation.runs.api import AnswerSetViewSet, RunViewSet
 from evaluation.systems.api import SystemViewSet
 
@@ -23,6 +23,8 @@ router.register("profiles", ProfileViewSet, "api-profile")
 router.register("runs", RunViewSet, "api-run")
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("schema/", SpectacularJSONAPIView.as_view(), name="api-schema"),
+    path("", entry_points, name="api-entry-points"),
+    path("schema/", SchemaView.as_view(), name="api-schema"),
+    path("documentation/", documentation, name="api-documentation"),
     *router.urls,
 ]

@@ -155,7 +155,9 @@ PAGES = {
 }
 
 API = {
+    ("GET", "api-entry-points"): ANYONE,
     ("GET", "api-schema"): ANYONE,
+    ("GET", "api-documentation"): ANYONE,
     ("GET", "api-question-set-list"): LOGGED_IN,
     ("POST", "api-question-set-list"): LOGGED_IN,  # who may import nowhere has no project to name: 400
     ("GET", "api-question-set-detail"): SEES_RUNS,

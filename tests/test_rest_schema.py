@@ -27,7 +27,7 @@ from evaluation.judges.shipped import baseline_judge, profile_row
 from evaluation.rest.endpoints import RowsViewSet
 from tests.evaluation.rest.clients import Caller, token_for
 from tests.examples import max_examples
-from tests.factories import make_answer_set, make_scored_run
+from tests.factories import make_answer_set, make_project, make_scored_run
 from tests.pages.world import make_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -167,4 +167,45 @@ def test_schema_responses_declare_the_serializers_used() -> None:
         generic = issubclass(callback.cls, RowsViewSet) and name in {"list", "retrieve"}
         if declared and not (generic or hasattr(getattr(callback.cls, name), "kinds")):
             by_hand.add(path)
-    assert {path for path in by_hand if not path.startswith("/api/v1/pair-sets/")} == set()
+    # Responses of a declared type; tests/review/reports/test_json_types.py compares them with it.
+    typed = {f"/api/v1/runs/{name}/" for name in ("compare", "{pk}/agreement", "{pk}/correction", "{pk}/report")}
+    typed |= {"/api/v1/otlp/v1/traces", "/api/v1/retrieval-repairs/{pk}/export/"}
+    assert {path for path in by_hand if not path.startswith("/api/v1/pair-sets/")} == typed
+
+
+def test_document_is_small_and_holds_each_error_once() -> None:
+    content = APIClient().get("/api/v1/schema/").content
+    assert len(content) <= 500_000
+    document = json.loads(content)
+    responses = [
+        (path, method, status, response)
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        for status, response in operation["responses"].items()
+    ]
+    for path, method, status, response in responses:
+        if status >= "400":
+            assert response == {"$ref": f"#/components/responses/Error{status}"}, (path, method, status)
+        elif status != "204":
+            assert all(content["schema"] is not None for content in response["content"].values())
+    untyped = {
+        (path, media_type)
+        for path, method, status, response in responses
+        for media_type, content in response.get("content", {}).items()
+        if content["schema"].get("type") != "string" and not {"$ref", "items", "anyOf"} & content["schema"].keys()
+    }
+    # Records in the format of another tool.
+    assert untyped == {("/api/v1/runs/{id}/records/", "application/json")}
+    report = document["paths"]["/api/v1/runs/{id}/report/"]["get"]["responses"]["200"]["content"]
+    assert report["application/json"]["schema"] == {"$ref": "#/components/schemas/Report"}
+    assert {"text/csv", "text/html"} <= report.keys()
+
+
+def test_entry_points_lead_to_every_list() -> None:
+    client = Caller(Role.ADMIN, make_project()).client
+    addresses = client.get("/api/v1/").json()
+    assert {"documentation", "schema", "metrics", "question-sets", "runs", "review-queues"} <= addresses.keys()
+    assert addresses["runs"] == "http://testserver/api/v1/runs/"
+    for name, address in addresses.items():
+        # A comparison needs the ids of runs.
+        assert client.get(address).status_code == (400 if name == "runs/compare" else 200), name

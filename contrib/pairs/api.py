@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404, StreamingHttpResponse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -15,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
 
 from contrib.pairs.figures import PAIR_EXPORTS, export_pairs, figures_for, require_all_rated
+from contrib.pairs.json_types import PairMetric
 from contrib.pairs.models import PairSet
 from contrib.pairs.services import (
     MAX_PREFERENCE,
@@ -35,6 +35,7 @@ from evaluation.models import Run
 from evaluation.rest.endpoints import StrictSerializer, ViewSet, detail_action, detail_view, request_user, responds_with
 from evaluation.rest.fields import RATE_LIMIT_RESPONSE, id_field, optional_text
 from evaluation.rest.requests import Pages
+from evaluation.rest.typed import TypedResponse, file_responses
 from evaluation.runs.exports import count_export, count_figures, download_response
 from review.queues.api import people_named
 from review.reports.api import MAX_RESAMPLES
@@ -174,7 +175,10 @@ class PairSetViewSet(ViewSet):
         store_preference(pair_set, pair, user, **body)
         return pair_card(pair_set, user, pair.pk)
 
-    @extend_schema(parameters=[PairFiguresQuery], responses={200: OpenApiTypes.OBJECT, 429: RATE_LIMIT_RESPONSE})
+    @extend_schema(
+        parameters=[PairFiguresQuery],
+        responses={200: TypedResponse(dict[str, PairMetric], "PairFigures"), 429: RATE_LIMIT_RESPONSE},
+    )
     @action(detail=True, pagination_class=None, query=("seed", "resamples"))
     def figures(self, request: Request, pk: int) -> Response:
         """Figures by metric, as the ``pairs`` command prints them. A lead who rates must rate all pairs first."""
@@ -187,11 +191,7 @@ class PairSetViewSet(ViewSet):
 
     @extend_schema(
         parameters=[PairExportQuery],
-        responses={
-            (200, "application/x-ndjson"): OpenApiTypes.STR,
-            (200, "text/csv"): OpenApiTypes.STR,
-            429: RATE_LIMIT_RESPONSE,
-        },
+        responses={**file_responses(PAIR_EXPORTS), 429: RATE_LIMIT_RESPONSE},
     )
     @action(detail=True, pagination_class=None, query=("format",))
     def export(self, request: Request, pk: int) -> StreamingHttpResponse:

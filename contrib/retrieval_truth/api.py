@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404, StreamingHttpResponse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -33,6 +32,7 @@ from evaluation.models import Run
 from evaluation.rest.endpoints import StrictSerializer, ViewSet, detail_action, detail_view, request_user, responds_with
 from evaluation.rest.fields import RATE_LIMIT_RESPONSE, id_field, optional_text
 from evaluation.rest.requests import Pages
+from evaluation.rest.typed import file_responses
 from evaluation.runs.exports import count_export, count_figures, download_response
 from review.queues.api import people_named
 
@@ -169,11 +169,7 @@ class RepairViewSet(ViewSet):
 
     @extend_schema(
         parameters=[RepairExportQuery],
-        responses={
-            (200, "application/json"): OpenApiTypes.STR,
-            (200, "text/csv"): OpenApiTypes.STR,
-            429: RATE_LIMIT_RESPONSE,
-        },
+        responses={**file_responses(REPAIR_EXPORTS, json=RepairResultShown), 429: RATE_LIMIT_RESPONSE},
     )
     @action(detail=True, pagination_class=None, query=("format",))
     def export(self, request: Request, pk: int) -> StreamingHttpResponse:

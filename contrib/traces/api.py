@@ -1,7 +1,7 @@
 """REST: ``otlp/v1/traces`` for OpenTelemetry exporters; ``traces/`` for pending traces and their import."""
 
 import zlib
-from typing import Any
+from typing import Any, NotRequired
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -14,11 +14,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
 from rest_framework.serializers import CharField, DateTimeField, FloatField, IntegerField, ListField, Serializer
+from typing_extensions import TypedDict
 
 from contrib.traces.importing import QUIET_SECONDS, Sampling, import_received, pending_traces, store_received
 from contrib.traces.otlp import PERSONAL, protobuf_response
 from evaluation.rest.endpoints import StrictAPIView, StrictSerializer, ViewSet, project_for, request_user, responds_with
 from evaluation.rest.requests import FileBody, TooLarge, UploadedBody
+from evaluation.rest.typed import TypedResponse
 from evaluation.runs.answer_files import score_by_rules
 from evaluation.runs.api import ANSWER_SETS, ImportedAnswersSerializer
 from evaluation.runs.serializers import RunState
@@ -95,6 +97,16 @@ class TraceViewSet(ViewSet):
         return Response(result, status=201)
 
 
+class RejectedSpans(TypedDict):
+    rejectedSpans: str
+
+
+class OtlpResponse(TypedDict):
+    """Response of OTLP; empty if no span was rejected."""
+
+    partialSuccess: NotRequired[RejectedSpans]
+
+
 class OtlpView(StrictAPIView):
     """OTLP over HTTP, as JSON or protobuf, optionally gzipped. The project is that of the token, or in the query."""
 
@@ -104,7 +116,7 @@ class OtlpView(StrictAPIView):
     @extend_schema(
         parameters=[ProjectQuery],
         request={"application/json": OpenApiTypes.OBJECT, PROTOBUF: OpenApiTypes.BINARY},
-        responses={200: OpenApiTypes.OBJECT},
+        responses={200: TypedResponse(OtlpResponse)},
     )
     def post(self, request: Request) -> HttpResponse:
         """Store the traces until they are imported. As OTLP specifies, the response reports the number of rejected

@@ -89,28 +89,41 @@ def unknown_address(request: HttpRequest, subpath: str = "") -> JsonResponse:
 
 
 ERRORS = {
-    "400": "A parameter, field or file is invalid. The body names it and the reason.",
-    "401": "The token is missing, unknown, expired or revoked.",
-    "403": "The role or the token does not allow it.",
-    "404": "The object does not exist, or the caller may not see it.",
-    "503": "Figures are being computed (figures_in_making), or the database is unavailable. The body holds a code, "
+    400: "A parameter, field or file is invalid. The body names it and the reason.",
+    401: "The token is missing, unknown, expired or revoked.",
+    403: "The role or the token does not allow it.",
+    404: "The object does not exist, or the caller may not see it.",
+    503: "Figures are being computed (figures_in_making), or the database is unavailable. The body holds a code, "
     "`Retry-After` the seconds to wait.",
 }
 WRITING_ERRORS = {
-    "409": "The object's state or an earlier request with the same key does not allow it. The body holds a code.",
-    "413": "The body is larger than allowed.",
-    "415": "This content type is not supported here.",
+    409: "The object's state or an earlier request with the same key does not allow it. The body holds a code.",
+    413: "The body is larger than allowed.",
+    415: "This content type is not supported here.",
 }
+RATE_LIMIT_ERRORS = {429: "Too many requests within an hour; `Retry-After` holds the seconds to wait."}
 
-
-IDEMPOTENCY_PARAMETERS = [
-    {
-        "in": "header",
-        "name": "Idempotency-Key",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 200},
-        "description": "A request repeated with the same key within a day gets the response to the first one.",
-    }
-]
+IDEMPOTENCY_PARAMETER = {
+    "in": "header",
+    "name": "Idempotency-Key",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+    "description": "A request repeated with the same key within a day gets the response to the first one.",
+}
+PROBLEM_SCHEMA = {
+    "type": "object",
+    "description": "RFC 9457 problem. Invalid fields are also members under their own names.",
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"description": "sentence on what is wrong"},
+        "code": {"description": "stable code of the reason"},
+        "errors": {"type": "object", "additionalProperties": {}, "description": "messages by parameter or field"},
+        "problems": {"description": "problems of a refused file: a list of `Problem`"},
+        "known": {"description": "existing names, if a name is unknown"},
+    },
+    "required": ["type", "title", "status"],
+}
 
 
 class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -124,18 +137,27 @@ class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 def describe_errors(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """Add the common error responses to the schema (postprocessing hook of drf-spectacular)."""
-    members = {"type": "string"}, {"type": "string"}, {"type": "integer"}
-    schema = {"type": "object", "properties": dict(zip(("type", "title", "status"), members, strict=True))}
-    content: dict[str, Any] = {PROBLEM_CONTENT_TYPE: {"schema": schema | {"required": ["type", "title", "status"]}}}
-    for operations in result.get("paths", {}).values():
-        for method, operation in operations.items():
-            descriptions = ERRORS if method == "get" else ERRORS | WRITING_ERRORS
+    """Add the common error responses to the schema, once as components (postprocessing hook of drf-spectacular)."""
+    components = result.setdefault("components", {})
+    content = {PROBLEM_CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/Error"}}}
+    components.setdefault("schemas", {})["Error"] = PROBLEM_SCHEMA
+    components["parameters"] = {"IdempotencyKey": IDEMPOTENCY_PARAMETER}
+    components["responses"] = {
+        f"Error{status}": {"description": description, "content": content}
+        for status, description in (ERRORS | WRITING_ERRORS | RATE_LIMIT_ERRORS).items()
+    }
+    for path in result.get("paths", {}).values():
+        for method, operation in path.items():
+            statuses = list(ERRORS if method == "get" else ERRORS | WRITING_ERRORS)
             if method == "post":
-                operation.setdefault("parameters", []).extend(IDEMPOTENCY_PARAMETERS)
-            for status, description in descriptions.items():
-                operation["responses"].setdefault(status, {"description": description, "content": content})
-    for component in result.get("components", {}).get("schemas", {}).values():
+                operation.setdefault("parameters", []).append({"$ref": "#/components/parameters/IdempotencyKey"})
+            # Endpoints with a rate limit declare its status.
+            if "429" in operation["responses"]:
+                statuses.append(429)
+            operation["responses"] |= {
+                str(status): {"$ref": f"#/components/responses/Error{status}"} for status in statuses
+            }
+    for component in components["schemas"].values():
         # The serializer for leads is a superset of the one for members, so both may match.
         if "oneOf" in component and "discriminator" not in component:
             component["anyOf"] = component.pop("oneOf")

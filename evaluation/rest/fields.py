@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.decorators import action
 from rest_framework.serializers import CharField, IntegerField
@@ -14,9 +12,8 @@ from rest_framework.serializers import CharField, IntegerField
 from evaluation.accounts.access import MAX_ID
 from evaluation.rest.endpoints import Method, StrictSerializer
 
-RATE_LIMIT_RESPONSE = OpenApiResponse(
-    description="Too many requests within an hour; `Retry-After` holds the seconds to wait."
-)
+# Replaced by the common response (`errors.describe_errors`).
+RATE_LIMIT_RESPONSE = OpenApiResponse()
 # Above every limit that has a message of its own.
 MAX_TEXT_LENGTH = 100_000
 DAY_MILLISECONDS = 86_400_000
@@ -37,7 +34,7 @@ def label_field() -> Any:
 
 def rate_limited_view(
     query: type[StrictSerializer],
-    responses: Mapping[Any, Any] = MappingProxyType({200: OpenApiTypes.OBJECT}),
+    responses: Mapping[Any, Any],
     *,
     detail: bool = True,
     schema_parameters: list[Any] | None = None,

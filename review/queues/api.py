@@ -5,7 +5,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
-from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import (
@@ -27,6 +26,7 @@ from evaluation.models import RoleGrant, Run, User
 from evaluation.rest.endpoints import StrictSerializer, ViewSet, detail_action, detail_view, request_user, responds_with
 from evaluation.rest.fields import RATE_LIMIT_RESPONSE, id_field, rate_limited_view
 from evaluation.rest.requests import Pages, PagesOldestFirst
+from evaluation.rest.typed import file_responses
 from evaluation.runs.exports import count_export, count_figures, download_response
 from review.agreement.variation import reviewer_consistency
 from review.evidence.answers import record_queue_exposure
@@ -75,6 +75,9 @@ def people_named(names: Sequence[str], project_id: int) -> list[User]:
     if unknown_names := [name for name in names if name not in users_by_name]:
         raise UnknownName("reviewer", unknown_names[0], list(users_by_name))
     return [users_by_name[name] for name in names]
+
+
+LABEL_STUDIO_TASKS = {"type": "array", "items": {"type": "object", "additionalProperties": {}}}
 
 
 class DrawViewSet(ViewSet):
@@ -283,7 +286,7 @@ class QueueViewSet(ViewSet):
         """Reopen the queue."""
         reopen_queue(queue, by=request_user(self.request))
 
-    @rate_limited_view(ExportQuery, {(200, kind): OpenApiTypes.ANY for kind in ITEM_EXPORTS.media_types})
+    @rate_limited_view(ExportQuery, file_responses(ITEM_EXPORTS, json=LABEL_STUDIO_TASKS))
     def export(self, request: Request, pk: int) -> StreamingHttpResponse:
         """Export one row per item. A caller who rates these answers in an open queue is recorded as having seen the
         judge."""

@@ -30,13 +30,16 @@ from evaluation.formats.records import NATIVE, form_names
 from evaluation.models import Run
 from evaluation.rest.endpoints import StrictAPIView, StrictSerializer, ViewSet, detail_action, request_user
 from evaluation.rest.fields import id_field, rate_limited_view
+from evaluation.rest.typed import TypedResponse, file_responses
 from evaluation.runs.exports import count_export, count_figures, download_response, refund_if_later
 from evaluation.runs.monitoring import exposition
 from evaluation.specs.rest_fields import SettingsSerializer
+from review.agreement.json_types import Agreement
 from review.agreement.pages import render_agreement_plots
 from review.agreement.run_agreement import Breakdown, agreement_if_cached, cached_agreement
 from review.comparisons.comparison import comparison_json, with_margin
 from review.comparisons.gates import check_request
+from review.comparisons.json_types import Comparison
 from review.comparisons.values import MAX_RUNS
 from review.decisions.assumptions import set_acceptance
 from review.decisions.overrides import OverrideEffect, find_run_metric, override_many, preview_overrides
@@ -54,13 +57,15 @@ from review.figure_cache.selectors import (
 )
 from review.queues.access import run_to_override
 from review.queues.planning import plan_json
+from review.reports.as_json import ReportJson
 from review.reports.exports import BRIEF, PICTURED, REPORT_EXPORTS, export_cached
 from review.reports.gate import GATE_SETTINGS, GateRequest
+from review.reports.json_types import Correction
 from review.reports.records import export_records
+from review.standing.json_types import Standing
 from review.standing.pages import score_sentence
 
 MAX_RESAMPLES = 10_000
-OBJECT = OpenApiTypes.OBJECT
 RUNS = OpenApiParameter("runs", str, required=True, description="ids, separated by commas")
 
 
@@ -121,7 +126,7 @@ def run_to_assume(user: UserOrAnonymous, pk: int) -> Run:
 class RunViewSet(ViewSet):
     """Figures of visible runs, and overrides of a metric for many answers by leads and assigned experts."""
 
-    @rate_limited_view(ReportQuery, {(200, kind): OpenApiTypes.ANY for kind in REPORT_EXPORTS.media_types})
+    @rate_limited_view(ReportQuery, file_responses(REPORT_EXPORTS, json=TypedResponse(ReportJson)))
     def report(self, request: Request, pk: int) -> StreamingHttpResponse:
         """Return the report in the requested format. It reveals the judge's values, so access is recorded."""
         run, query = self._run(pk), self.validated_query(request.query_params.dict())
@@ -132,7 +137,9 @@ class RunViewSet(ViewSet):
         record_exposure(request.user, run, "report")
         return download_response(export)
 
-    @rate_limited_view(RecordsQuery, {(200, "application/jsonl"): OBJECT, (200, "application/json"): OBJECT})
+    @rate_limited_view(
+        RecordsQuery, {(200, "application/jsonl"): OpenApiTypes.STR, (200, "application/json"): OpenApiTypes.ANY}
+    )
     def records(self, request: Request, pk: int) -> StreamingHttpResponse:
         """Return questions, answers, scores and ratings in another tool's format, for leads. Access is recorded."""
         run = fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk)
@@ -141,7 +148,7 @@ class RunViewSet(ViewSet):
         record_exposure(request.user, run, "records")
         return download_response(export_records(run, form))
 
-    @rate_limited_view(AgreementQuery)
+    @rate_limited_view(AgreementQuery, {200: TypedResponse(Agreement)})
     def agreement(self, request: Request, pk: int) -> Response:
         """Return ``judges`` by author and metric and ``experts`` by metric, as the ``agreement`` command prints them.
         Cached results do not count towards the rate limit."""
@@ -153,7 +160,7 @@ class RunViewSet(ViewSet):
             agreement = cached_agreement(run, **options)
         return Response(agreement)
 
-    @rate_limited_view(CorrectionQuery)
+    @rate_limited_view(CorrectionQuery, {200: TypedResponse(Correction)})
     def correction(self, request: Request, pk: int) -> Response:
         """Return the three estimates of the overall score and each metric, as the ``corrected_scores`` command prints
         them, and what more reviewing would bring."""
@@ -163,7 +170,7 @@ class RunViewSet(ViewSet):
         figures = {key: figure for key, figure in entry.value.figures.items() if key != "by_category" or query["by"]}
         return _dated_response({**figures, "next_review": plan_json(entry.value.plan)}, entry.built_at)
 
-    @rate_limited_view(StrictSerializer, schema_parameters=[])
+    @rate_limited_view(StrictSerializer, {200: TypedResponse(Standing)}, schema_parameters=[])
     def standing(self, request: Request, pk: int) -> Response:
         """Return the standing score of each release of the run's system over its question set, with its cost, the test
         for tuning, and the drift of repeated ratings. ``sentence`` is about the newest release."""
@@ -173,7 +180,9 @@ class RunViewSet(ViewSet):
             entry = current_standing(run)
         return _dated_response({**entry.value.to_dict(), "sentence": score_sentence(entry.value)}, entry.built_at)
 
-    @rate_limited_view(CompareQuery, detail=False, schema_parameters=[RUNS, GateQuery])
+    @rate_limited_view(
+        CompareQuery, {200: TypedResponse(Comparison)}, detail=False, schema_parameters=[RUNS, GateQuery]
+    )
     def compare(self, request: Request) -> Response:
         """Return scores, differing versions, differences from the first run, and the ranking. They reveal judge values,
         so access is recorded."""

@@ -12,6 +12,7 @@ from review.reports.report import Report
 from review.reports.row_context import context_by_category
 from review.reports.sections import ANSWERS, REPORT, AnswerDetail
 
+ReportJson = REPORT.json_type("Report")
 _TEXT: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False}
 # Position of the answers. No name or text consists of this character alone.
 _PLACEHOLDER = "\0"

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Generic, Self, TypeVar
+from typing import Annotated, Any, Generic, NotRequired, Self, TypeVar
 
 from django.utils.functional import Promise
 from django.utils.text import capfirst
+from pydantic import Field
 
+from evaluation.core.json_types import object_type
 from review.charts.forest import Shape
 from review.reports.figure import Figure
+from review.reports.json_types import FigureValue
 
 Row = TypeVar("Row")
 Inner = TypeVar("Inner")
@@ -49,9 +52,10 @@ class Entry(Generic[Row]):
     """A figure or fact of a section's rows.
 
     ``read`` takes the value from a row: a :class:`Figure`, a number, a text, or several by label. ``meaning`` documents
-    it. Readers see ``title``, or ``page_title`` on pages and in HTML. ``digits`` overrides the writer's decimals and
-    ``unit`` follows the number. ``mark`` is the plot symbol. ``column`` replaces ``name`` in CSV. ``if_any`` omits
-    missing values. ``bad`` marks a count that should be zero. ``exact`` values are not rounded in JSON."""
+    it, ``type`` is its type in JSON. Readers see ``title``, or ``page_title`` on pages and in HTML. ``digits``
+    overrides the writer's decimals and ``unit`` follows the number. ``mark`` is the plot symbol. ``column`` replaces
+    ``name`` in CSV. ``if_any`` omits missing values. ``bad`` marks a count that should be zero. ``exact`` values are
+    not rounded in JSON."""
 
     name: str
     read: Callable[[Row], Any]
@@ -66,6 +70,7 @@ class Entry(Generic[Row]):
     if_any: bool = False
     bad: bool = False
     exact: bool = False
+    type: Any = FigureValue
 
     @property
     def page_heading(self) -> str:
@@ -123,6 +128,18 @@ class Section(Generic[Row, Inner]):
         """Rows by name, or the only row, as nested mappings of converted values."""
         rows = {name: self.nested(inner, output, convert) for name, inner in self.rows(row)}
         return rows[""] if self.single else rows
+
+    def json_type(self, name: str) -> Any:
+        """Type of one row in JSON. ``name`` is that of the type, and begins the names of subsections."""
+        keys: dict[str, Any] = {}
+        for part in self.parts:
+            if isinstance(part, Section):
+                kind: Any = part.json_type(name + part.name.title().replace("_", ""))
+                keys[part.name] = kind if part.single else dict[str, kind]
+            elif Output.JSON in part.outputs:
+                kind = Annotated[part.type, Field(description=part.meaning)]
+                keys[part.name] = NotRequired[kind] if part.if_any else kind
+        return object_type(name, keys)
 
     def leaves(self, row: Row, output: Output) -> Iterator[tuple[Path, Any]]:
         """Yield every value with its path: names of sections and rows, then of the entry."""

@@ -12,17 +12,34 @@ from typing import Any
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.core.json_types import object_type
 from evaluation.runs.progress import Spending
+from review.agreement.json_types import Agreement
+from review.calibration.approvals import RunApproval
 from review.charts.forest import Shape
+from review.evidence.carried import RatingOrigin
 from review.evidence.effective import EffectiveValue
 from review.reports.entries import Entry, Output, Section, only
-from review.reports.estimates import carried_in_words, weights_in_words
+from review.reports.estimates import CarriedFrom, carried_in_words, weights_in_words
 from review.reports.figure import Figure
-from review.reports.formula import formula_in_words, other_profiles_in_words
-from review.reports.lines import AnswerLine, CategoryLine, MetricLine
+from review.reports.formula import Formula, formula_in_words, other_profiles_in_words
+from review.reports.json_types import (
+    SOURCE_FIGURES,
+    Cost,
+    GateResult,
+    HopsFigures,
+    MissingPartValue,
+    NextReview,
+    ProfileFigures,
+    ProvenanceValue,
+    RemovedAnswer,
+    VerdictValue,
+)
+from review.reports.lines import AnswerLine, CategoryLine, Coverage, Latency, MetricLine
 from review.reports.profile_section import section_json
+from review.reports.provenance import Doubt
 from review.reports.report import Report
-from review.reports.retrieval import retrieval_in_words
+from review.reports.retrieval import CorrectedRetrieval, retrieval_in_words
 from review.reports.verdict import verdict_of
 from review.statistics.correction.outcome import Target
 
@@ -75,16 +92,30 @@ RUN: Section[Report, Report] = Section(
     "run",
     _whole_report,
     [
-        Entry("id", lambda r: r.header.run_id, "number of the run", only(Output.JSON, HTML), _("run")),
-        Entry("name", lambda r: r.header.name, "name of the run", JSON),
-        Entry("status", lambda r: r.header.state, "completed, incomplete, running, …", JSON),
-        Entry("reason", lambda r: r.header.reason, "code of why there is no headline", JSON),
-        Entry("system", lambda r: r.header.system, "system with its version", HEAD, _("system")),
-        Entry("question_set", lambda r: r.header.question_set, "question set with its version", HEAD, _("questions")),
-        Entry("profile", lambda r: r.header.profile, "profile with its version", HEAD, _("profile")),
-        Entry("judges", lambda r: r.header.judges, "judges with their versions", only(Output.JSON, JUNIT), _("judge")),
+        Entry("id", lambda r: r.header.run_id, "number of the run", only(Output.JSON, HTML), _("run"), type=int),
+        Entry("name", lambda r: r.header.name, "name of the run", JSON, type=str),
+        Entry("status", lambda r: r.header.state, "completed, incomplete, running, …", JSON, type=str),
+        Entry("reason", lambda r: r.header.reason, "code of why there is no headline", JSON, type=str),
+        Entry("system", lambda r: r.header.system, "system with its version", HEAD, _("system"), type=str),
+        Entry(
+            "question_set",
+            lambda r: r.header.question_set,
+            "question set with its version",
+            HEAD,
+            _("questions"),
+            type=str,
+        ),
+        Entry("profile", lambda r: r.header.profile, "profile with its version", HEAD, _("profile"), type=str),
+        Entry(
+            "judges",
+            lambda r: r.header.judges,
+            "judges with their versions",
+            only(Output.JSON, JUNIT),
+            _("judge"),
+            type=list[str],
+        ),
         Entry("judge", judges_in_words, "the same for readers", only(HTML, TERMINAL), _("judge")),
-        Entry("answers", lambda r: r.header.answers, "answers that count", HEAD, _("answers")),
+        Entry("answers", lambda r: r.header.answers, "answers that count", HEAD, _("answers"), type=int),
         Entry(
             "reviewed_answers",
             lambda r: r.overall.reviewed_answers,
@@ -102,16 +133,26 @@ OVERALL: Section[Report, Report] = Section(
     "overall",
     _whole_report,
     [
-        Entry("label", lambda r: str(r.overall.label), "what the score may be called", JSON),
-        Entry("weight", lambda r: r.overall.weight, "share of the profile's weight it has, 0 to 1", JSON),
+        Entry("label", lambda r: str(r.overall.label), "what the score may be called", JSON, type=str),
+        Entry("weight", lambda r: r.overall.weight, "share of the profile's weight it has, 0 to 1", JSON, type=float),
         Entry(
             "missing_parts",
             lambda r: [{"metric": m.metric, "weight": m.weight, "why": str(m.gap)} for m in r.overall.missing],
             "parts of the profile that are not in the score",
             JSON,
+            type=list[MissingPartValue],
         ),
-        Entry("weights", lambda r: r.overall.weights or None, "weights of the parts in use", JSON, if_any=True),
-        Entry("reweighted_answers", lambda r: r.overall.reweighted, "answers some part does not apply to", JSON),
+        Entry(
+            "weights",
+            lambda r: r.overall.weights or None,
+            "weights of the parts in use",
+            JSON,
+            if_any=True,
+            type=dict[str, float],
+        ),
+        Entry(
+            "reweighted_answers", lambda r: r.overall.reweighted, "answers some part does not apply to", JSON, type=int
+        ),
         Entry(
             "judge_only",
             lambda r: r.overall.judge_only,
@@ -152,7 +193,13 @@ OVERALL: Section[Report, Report] = Section(
             mark=Shape.PLAIN,
             if_any=True,
         ),
-        Entry("formula", lambda r: r.formula, "weights of the profile, scores under other shipped profiles", JSON),
+        Entry(
+            "formula",
+            lambda r: r.formula,
+            "weights of the profile, scores under other shipped profiles",
+            JSON,
+            type=Formula | None,
+        ),
         Entry(
             "formula",
             lambda r: formula_in_words(r.formula, r.metrics),
@@ -178,7 +225,12 @@ OVERALL: Section[Report, Report] = Section(
             if_any=True,
         ),
         Entry(
-            "carried", lambda r: r.overall.carried or None, "runs of equal answers that were rated", JSON, if_any=True
+            "carried",
+            lambda r: r.overall.carried or None,
+            "runs of equal answers that were rated",
+            JSON,
+            if_any=True,
+            type=list[CarriedFrom],
         ),
         Entry(
             "carried",
@@ -196,12 +248,24 @@ OVERALL: Section[Report, Report] = Section(
             _("retrieval, corrected"),
             if_any=True,
         ),
-        Entry("answers", lambda r: r.overall.answers, "answers that count", JSON),
-        Entry("reviewed_answers", lambda r: r.overall.reviewed_answers, "answers with a person's value", JSON),
-        Entry("overrides", lambda r: r.overall.overrides, "values decided by a lead or assigned expert", JSON),
-        Entry("unresolved", lambda r: r.overall.unresolved, "values on which the experts are tied", JSON),
-        Entry("mean_shift_initial_to_final", lambda r: r.overall.mean_shift, "shift from first to last rating", JSON),
-        Entry("example_ratings", lambda r: r.overall.examples, "whether some ratings were made for show", JSON),
+        Entry("answers", lambda r: r.overall.answers, "answers that count", JSON, type=int),
+        Entry(
+            "reviewed_answers", lambda r: r.overall.reviewed_answers, "answers with a person's value", JSON, type=int
+        ),
+        Entry(
+            "overrides", lambda r: r.overall.overrides, "values decided by a lead or assigned expert", JSON, type=int
+        ),
+        Entry("unresolved", lambda r: r.overall.unresolved, "values on which the experts are tied", JSON, type=int),
+        Entry(
+            "mean_shift_initial_to_final",
+            lambda r: r.overall.mean_shift,
+            "shift from first to last rating",
+            JSON,
+            type=float | None,
+        ),
+        Entry(
+            "example_ratings", lambda r: r.overall.examples, "whether some ratings were made for show", JSON, type=bool
+        ),
     ],
     single=True,
 )
@@ -210,11 +274,11 @@ METRICS: Section[Report, MetricLine] = Section(
     "metrics",
     _metrics,
     [
-        Entry("report_name", lambda m: m.report_name, "the name in the profile's source", JSON),
-        Entry("version", lambda m: m.version, "version of the metric's definition", JSON),
-        Entry("kind", lambda m: m.kind, "who gives it: rule, judge, imported, …", JSON),
-        Entry("scale", lambda m: str(m.scale), "its scale, on which all its means stand", JSON),
-        Entry("weight", lambda m: m.weight, "its weight in the profile, 0 where it is only reported", JSON),
+        Entry("report_name", lambda m: m.report_name, "the name in the profile's source", JSON, type=str),
+        Entry("version", lambda m: m.version, "version of the metric's definition", JSON, type=int),
+        Entry("kind", lambda m: m.kind, "who gives it: rule, judge, imported, …", JSON, type=str),
+        Entry("scale", lambda m: str(m.scale), "its scale, on which all its means stand", JSON, type=str),
+        Entry("weight", lambda m: m.weight, "its weight in the profile, 0 where it is only reported", JSON, type=float),
         Entry("weight", lambda m: m.weight or None, "the same for readers", only(PAGE, HTML), _("Weight")),
         Entry(
             "judge_only",
@@ -241,12 +305,28 @@ METRICS: Section[Report, MetricLine] = Section(
             _("corrected"),
             mark=Shape.CORRECTED,
         ),
-        Entry("rated", lambda m: m.rated, "answers with an expert's value", JSON),
-        Entry("carried", lambda m: m.carried or None, "of those, by ratings of equal answers", JSON, if_any=True),
-        Entry("overridden", lambda m: m.overridden, "answers with a decision", JSON),
-        Entry("unresolved", lambda m: m.unresolved, "answers on which experts are tied", JSON),
-        Entry("shares", lambda m: m.shares or None, "share of each label of a class metric", JSON, if_any=True),
-        Entry("latency", lambda m: m.latency, "mean, median and 95th percentile in seconds", JSON, if_any=True),
+        Entry("rated", lambda m: m.rated, "answers with an expert's value", JSON, type=int),
+        Entry(
+            "carried", lambda m: m.carried or None, "of those, by ratings of equal answers", JSON, if_any=True, type=int
+        ),
+        Entry("overridden", lambda m: m.overridden, "answers with a decision", JSON, type=int),
+        Entry("unresolved", lambda m: m.unresolved, "answers on which experts are tied", JSON, type=int),
+        Entry(
+            "shares",
+            lambda m: m.shares or None,
+            "share of each label of a class metric",
+            JSON,
+            if_any=True,
+            type=dict[str, float],
+        ),
+        Entry(
+            "latency",
+            lambda m: m.latency,
+            "mean, median and 95th percentile in seconds",
+            JSON,
+            if_any=True,
+            type=Latency,
+        ),
     ],
 )
 
@@ -254,16 +334,27 @@ COVERAGE: Section[Report, MetricLine] = Section(
     "coverage",
     _metrics,
     [
-        Entry("scored", lambda m: m.coverage.scored, "answers with a value", READABLE | JSON, _("scored")),
-        Entry("failed", lambda m: m.coverage.failed, "answers that failed", READABLE | JSON, _("failed"), bad=True),
+        Entry("scored", lambda m: m.coverage.scored, "answers with a value", READABLE | JSON, _("scored"), type=int),
+        Entry(
+            "failed",
+            lambda m: m.coverage.failed,
+            "answers that failed",
+            READABLE | JSON,
+            _("failed"),
+            bad=True,
+            type=int,
+        ),
         Entry(
             "not_applicable",
             lambda m: m.coverage.not_applicable,
             "answers that the metric does not apply to",
             only(Output.JSON, PAGE, HTML, TERMINAL),
             _("not applicable"),
+            type=int,
         ),
-        Entry("pending", lambda m: m.coverage.pending, "without a result yet", JSON | {TERMINAL}, _("pending")),
+        Entry(
+            "pending", lambda m: m.coverage.pending, "without a result yet", JSON | {TERMINAL}, _("pending"), type=int
+        ),
     ],
 )
 
@@ -290,13 +381,14 @@ BY_CATEGORY: Section[Report, CategoryLine] = Section(
             only(Output.JSON, PAGE, HTML, TERMINAL),
             _("answers"),
             page_title="n",
+            type=int,
         ),
         Entry("judge_only", lambda c: c.judge_only, "overall score", only(Output.JSON, TERMINAL), _("overall")),
         Entry("reviewed", lambda c: c.reviewed, "the same with people's values", JSON),
         Entry("corrected", lambda c: c.corrected_overall, "what experts would have said of all", JSON),
         CATEGORY_METRICS,
-        Entry("coverage", lambda c: c.coverage, "answers by status, metric by metric", JSON),
-        Entry("latency", lambda c: c.latency, "mean, median and 95th percentile in seconds", JSON),
+        Entry("coverage", lambda c: c.coverage, "answers by status, metric by metric", JSON, type=dict[str, Coverage]),
+        Entry("latency", lambda c: c.latency, "mean, median and 95th percentile in seconds", JSON, type=Latency | None),
         Entry(
             "latency",
             lambda c: c.mean_latency,
@@ -308,38 +400,202 @@ BY_CATEGORY: Section[Report, CategoryLine] = Section(
     ],
 )
 
+# Outputs that list single answers for programs.
+DETAILS = only(Output.JSON, Output.JSONL)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDetail:
+    """An answer of an export: its text, its fields in the source's terms, and the cost of its calls."""
+
+    line: AnswerLine
+    text: str = ""
+    fields: Mapping[str, Any] | None = None
+    cost: Spending | None = None
+
+
+def _values(detail: AnswerDetail) -> Iterator[tuple[str, EffectiveValue]]:
+    return iter(detail.line.values.items())
+
+
+def _value(effective: EffectiveValue) -> float | str | None:
+    return effective.label if effective.value is None else effective.value
+
+
+def _judged(effective: EffectiveValue) -> float | str | None:
+    return effective.judged.value_or_label if effective.judged else None
+
+
+VALUES: Section[AnswerDetail, EffectiveValue] = Section(
+    "metrics",
+    _values,
+    [
+        Entry("value", _value, "the value that counts", DETAILS | TABLES, column="", type=float | str | None),
+        Entry("judge", _judged, "what the judge or rule said", TABLES),
+        Entry("source", lambda v: str(v.source), "whose value counts", DETAILS | TABLES, type=str),
+        Entry(
+            "status", lambda v: str(v.status or "pending"), "scored, failed, not applicable, pending", DETAILS, type=str
+        ),
+        Entry("reason", lambda v: v.reason, "why there is no value", DETAILS | TABLES, if_any=True, type=str),
+        Entry(
+            "unresolved", lambda v: v.unresolved or None, "whether experts are tied", DETAILS, if_any=True, type=bool
+        ),
+        Entry("judge", _judged, "what the judge or rule said", DETAILS, type=float | str | None),
+        Entry(
+            "carried",
+            lambda v: v.carried,
+            "the equal answer whose ratings count",
+            DETAILS,
+            if_any=True,
+            type=RatingOrigin,
+        ),
+    ],
+)
+
+ANSWERS: Section[Report, AnswerDetail] = Section(
+    "details",
+    lambda report: ((str(line.answer.answer_id), AnswerDetail(line)) for line in report.answers),
+    [
+        Entry(
+            "id",
+            lambda a: a.line.answer.question_id,
+            "the question's id",
+            DETAILS | TABLES,
+            column="question_id",
+            type=str,
+        ),
+        Entry("answer_id", lambda a: a.line.answer.answer_id, "number of the answer", DETAILS, type=int),
+        Entry("sample", lambda a: a.line.answer.sample, "which of several answers, from 1", DETAILS | TABLES, type=int),
+        Entry("category", lambda a: a.line.answer.category, "the question's category", DETAILS | TABLES, type=str),
+        Entry(
+            "difficulty", lambda a: a.line.answer.difficulty, "the question's difficulty", DETAILS | TABLES, type=str
+        ),
+        Entry("question", lambda a: a.line.answer.question, "the question's text", DETAILS | TABLES, type=str),
+        Entry("response", lambda a: a.text, "the answer's text", DETAILS | TABLES, column="answer", type=str),
+        Entry(
+            "latency_seconds",
+            lambda a: a.line.answer.latency_seconds,
+            "seconds it took",
+            DETAILS | TABLES,
+            digits=1,
+            type=float | None,
+        ),
+        Entry(
+            "score",
+            lambda a: a.line.score,
+            "its share of the parts that apply to it, 0 to 1; for run-mean profiles it only ranks answers",
+            DETAILS | TABLES | {HTML, PAGE, MARKDOWN},
+            _("Score"),
+            digits=2,
+            type=float | None,
+        ),
+        VALUES,
+        Entry(
+            "cost",
+            lambda a: spending_json(a.cost) if a.cost else None,
+            "what its calls cost",
+            DETAILS,
+            if_any=True,
+            type=Cost,
+        ),
+        Entry(
+            "source",
+            lambda a: a.fields,
+            "its fields in the profile's source",
+            DETAILS,
+            if_any=True,
+            type=dict[str, Any],
+        ),
+    ],
+)
+
+_ANSWER: Any = ANSWERS.json_type("ReportAnswer")
+Evaluation = object_type("Evaluation", SOURCE_FIGURES | {"details": list[_ANSWER]}, is_open=True)
+
 REPORT: Section[Report, Report] = Section(
     "report",
     _whole_report,
     [
         RUN,
-        Entry("evaluation", lambda r: r.evaluation, "rates and means under the names of source graphrag", JSON),
-        Entry("by_profile", lambda r: section_json(r.by_profile), "the profile's own part, as its source has it", JSON),
+        Entry(
+            "evaluation",
+            lambda r: r.evaluation,
+            "rates and means under the names of source graphrag",
+            JSON,
+            type=Evaluation,
+        ),
+        Entry(
+            "by_profile",
+            lambda r: section_json(r.by_profile),
+            "the profile's own part, as its source has it",
+            JSON,
+            type=ProfileFigures,
+        ),
         OVERALL,
         METRICS,
         COVERAGE,
         BY_CATEGORY,
-        Entry("by_hops", lambda r: {str(line.hops): line.figures for line in r.hops}, "by facts questions link", JSON),
-        Entry("latency", lambda r: r.latency, "response times in seconds: n, mean, median, 95th percentile", JSON),
-        Entry("agreement", lambda r: r.agreement, "judges and experts, as the agreement command prints them", JSON),
-        Entry("gate", lambda r: r.gate, "the gate that was asked for", JSON),
-        Entry("next_review", lambda r: r.next_review, "the next review worth while", JSON, exact=True),
+        Entry(
+            "by_hops",
+            lambda r: {str(line.hops): line.figures for line in r.hops},
+            "by facts questions link",
+            JSON,
+            type=dict[str, HopsFigures],
+        ),
+        Entry(
+            "latency",
+            lambda r: r.latency,
+            "response times in seconds: n, mean, median, 95th percentile",
+            JSON,
+            type=Latency | None,
+        ),
+        Entry(
+            "agreement",
+            lambda r: r.agreement,
+            "judges and experts, as the agreement command prints them",
+            JSON,
+            type=Agreement,
+        ),
+        Entry("gate", lambda r: r.gate, "the gate that was asked for", JSON, type=GateResult | None),
+        Entry(
+            "next_review",
+            lambda r: r.next_review,
+            "the next review worth while",
+            JSON,
+            exact=True,
+            type=NextReview | None,
+        ),
         Entry(
             "removed",
             lambda r: [{"id": a.question_id, "answer_id": a.answer_id, "sample": a.sample} for a in r.removed],
             "answers that count nowhere, because a lead upheld a flag",
             JSON,
+            type=list[RemovedAnswer],
         ),
-        Entry("verdict", lambda r: verdict_of(r).to_dict(), "what the run says first, in sentences", JSON),
-        Entry("doubts", lambda r: r.doubts, "what makes the judge less to be trusted", JSON),
+        Entry(
+            "verdict",
+            lambda r: verdict_of(r).to_dict(),
+            "what the run says first, in sentences",
+            JSON,
+            type=VerdictValue,
+        ),
+        Entry("doubts", lambda r: r.doubts, "what makes the judge less to be trusted", JSON, type=list[Doubt]),
         Entry(
             "approvals",
             lambda r: [approval.to_dict() for approval in r.approvals],
             "whether a hold-out test approves the prompts",
             JSON,
+            type=list[RunApproval],
         ),
-        Entry("retrieval", lambda r: r.retrieval, "corrected for passages that nobody rated", JSON, if_any=True),
-        Entry("provenance", _provenance, "versions, hashes, models, draws, cost and dates", JSON),
+        Entry(
+            "retrieval",
+            lambda r: r.retrieval,
+            "corrected for passages that nobody rated",
+            JSON,
+            if_any=True,
+            type=CorrectedRetrieval,
+        ),
+        Entry("provenance", _provenance, "versions, hashes, models, draws, cost and dates", JSON, type=ProvenanceValue),
     ],
     single=True,
 )
@@ -389,73 +645,3 @@ def section_facts(
         value = entry.read(report)
         if not (section is OVERALL and isinstance(value, Figure)) and not entry.is_absent(value):
             yield entry, value
-
-
-# Outputs that list single answers for programs.
-DETAILS = only(Output.JSON, Output.JSONL)
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerDetail:
-    """An answer of an export: its text, its fields in the source's terms, and the cost of its calls."""
-
-    line: AnswerLine
-    text: str = ""
-    fields: Mapping[str, Any] | None = None
-    cost: Spending | None = None
-
-
-def _values(detail: AnswerDetail) -> Iterator[tuple[str, EffectiveValue]]:
-    return iter(detail.line.values.items())
-
-
-def _value(effective: EffectiveValue) -> float | str | None:
-    return effective.label if effective.value is None else effective.value
-
-
-def _judged(effective: EffectiveValue) -> float | str | None:
-    return effective.judged.value_or_label if effective.judged else None
-
-
-VALUES: Section[AnswerDetail, EffectiveValue] = Section(
-    "metrics",
-    _values,
-    [
-        Entry("value", _value, "the value that counts", DETAILS | TABLES, column=""),
-        Entry("judge", _judged, "what the judge or rule said", TABLES),
-        Entry("source", lambda v: str(v.source), "whose value counts", DETAILS | TABLES),
-        Entry("status", lambda v: str(v.status or "pending"), "scored, failed, not applicable, pending", DETAILS),
-        Entry("reason", lambda v: v.reason, "why there is no value", DETAILS | TABLES, if_any=True),
-        Entry("unresolved", lambda v: v.unresolved or None, "whether experts are tied", DETAILS, if_any=True),
-        Entry("judge", _judged, "what the judge or rule said", DETAILS),
-        Entry("carried", lambda v: v.carried, "the equal answer whose ratings count", DETAILS, if_any=True),
-    ],
-)
-
-ANSWERS: Section[Report, AnswerDetail] = Section(
-    "details",
-    lambda report: ((str(line.answer.answer_id), AnswerDetail(line)) for line in report.answers),
-    [
-        Entry("id", lambda a: a.line.answer.question_id, "the question's id", DETAILS | TABLES, column="question_id"),
-        Entry("answer_id", lambda a: a.line.answer.answer_id, "number of the answer", DETAILS),
-        Entry("sample", lambda a: a.line.answer.sample, "which of several answers, from 1", DETAILS | TABLES),
-        Entry("category", lambda a: a.line.answer.category, "the question's category", DETAILS | TABLES),
-        Entry("difficulty", lambda a: a.line.answer.difficulty, "the question's difficulty", DETAILS | TABLES),
-        Entry("question", lambda a: a.line.answer.question, "the question's text", DETAILS | TABLES),
-        Entry("response", lambda a: a.text, "the answer's text", DETAILS | TABLES, column="answer"),
-        Entry(
-            "latency_seconds", lambda a: a.line.answer.latency_seconds, "seconds it took", DETAILS | TABLES, digits=1
-        ),
-        Entry(
-            "score",
-            lambda a: a.line.score,
-            "its share of the parts that apply to it, 0 to 1; for run-mean profiles it only ranks answers",
-            DETAILS | TABLES | {HTML, PAGE, MARKDOWN},
-            _("Score"),
-            digits=2,
-        ),
-        VALUES,
-        Entry("cost", lambda a: spending_json(a.cost) if a.cost else None, "what its calls cost", DETAILS, if_any=True),
-        Entry("source", lambda a: a.fields, "its fields in the profile's source", DETAILS, if_any=True),
-    ],
-)
