@@ -104,6 +104,11 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         [],
         "Origins at which systems under test may be called, such as `https://rag.example`.",
     ),
+    "CONCORD_WEBHOOK_ORIGINS": (
+        list,
+        [],
+        "Origins to which webhooks may send messages, such as `https://hooks.slack.com`.",
+    ),
     "CONCORD_SYSTEM_COMMANDS": (
         dict,
         {},

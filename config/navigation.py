@@ -56,6 +56,11 @@ class PageFrame:
         """Return whether the user may start runs in some project."""
         return is_allowed(self.roles, Action.EVALUATE)
 
+    @property
+    def leads(self) -> bool:
+        """Return whether the user leads some project."""
+        return is_allowed(self.roles, Action.MANAGE_REVIEW)
+
     @cached_property
     def nav_items(self) -> tuple[NavItem, ...]:
         return _nav_items(self.request, self.roles)

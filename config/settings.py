@@ -63,6 +63,7 @@ CONTRIB_APPS = [
     "contrib.retrieval_truth",
     "contrib.practice",
     "contrib.traces",
+    "contrib.webhooks",
 ]
 INSTALLED_APPS += CONTRIB_APPS
 
@@ -271,6 +272,7 @@ CONCORD_DISPATCHER: str = read("CONCORD_DISPATCHER")
 CONCORD_PRICES: str = read("CONCORD_PRICES")
 CONCORD_JUDGE_ORIGINS: list[str] = read("CONCORD_JUDGE_ORIGINS")
 CONCORD_SYSTEM_ORIGINS: list[str] = read("CONCORD_SYSTEM_ORIGINS")
+CONCORD_WEBHOOK_ORIGINS: list[str] = read("CONCORD_WEBHOOK_ORIGINS")
 CONCORD_SYSTEM_COMMANDS = command_settings("CONCORD_SYSTEM_COMMANDS")
 CONCORD_SYSTEM_CALLABLES: dict[str, str] = read("CONCORD_SYSTEM_CALLABLES")
 CONCORD_METRICS: str = read("CONCORD_METRICS")

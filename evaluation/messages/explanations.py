@@ -45,6 +45,9 @@ REFUSALS = {
     "system_origin_not_allowed": _(
         "%(origin)s isn't an allowed system address. Ask an operator to add it to CONCORD_SYSTEM_ORIGINS."
     ),
+    "webhook_origin_not_allowed": _(
+        "%(origin)s isn't an allowed webhook address. Ask an operator to add it to CONCORD_WEBHOOK_ORIGINS."
+    ),
     "variable_missing": _("The environment variable %(variable)s from the system's settings isn't set."),
     "command_not_allowed": _(
         "Systems aren't allowed to run “%(command)s”. Ask an operator to add it to CONCORD_SYSTEM_COMMANDS."

@@ -34,7 +34,9 @@ def _without_titles(schema: Any) -> Any:
         return [_without_titles(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    return {key: _without_titles(part) for key, part in schema.items() if not (key == "title" and isinstance(part, str))}
+    return {
+        key: _without_titles(part) for key, part in schema.items() if not (key == "title" and isinstance(part, str))
+    }
 
 
 class TypedResponseExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]

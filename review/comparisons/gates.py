@@ -10,6 +10,7 @@ from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.models import Run
 from review.calibration.approvals import ApprovalState
 from review.comparisons.difference import CONFIDENCE, RunDifference, difference
+from review.comparisons.signals import gate_computed
 from review.comparisons.values import SERVED_MODEL, Side, by_question, load_sides, question_groups
 from review.comparisons.verdict import half_width, labels_missing, settle_corrected
 from review.reports.figure import UNPLANNED_ROUND, Figure, withheld
@@ -77,15 +78,13 @@ def run_gates(compared_sides: Sequence[Side], request: GateRequest) -> dict[int,
     :raises DomainError: see :func:`request_for_runs`."""
     if not request_for_runs([side.basis.run for side in compared_sides], request).is_set:
         return {}
-    first, *candidates = compared_sides
-    if not candidates:
-        return {first.run_id: gate_between(first, None, request)}
-    return {
-        side.run_id: gate_between(
-            side, None if request.max_drop is None else difference(side, first, request.confidence), request
-        )
-        for side in candidates
-    }
+    first, *others = compared_sides
+    gates = {}
+    for side in others or [first]:
+        drop = difference(side, first, request.confidence) if others and request.max_drop is not None else None
+        gates[side.run_id] = gate = gate_between(side, drop, request)
+        gate_computed.send_robust(sender=None, run=side.basis.run, gate=gate)
+    return gates
 
 
 def gate_between(current: Side, run_difference: RunDifference | None, request: GateRequest) -> Gate:
