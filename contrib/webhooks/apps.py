@@ -1,5 +1,7 @@
 """Signed messages about a project's events."""
 
+from typing import Any
+
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
@@ -17,7 +19,7 @@ class WebhooksConfig(AppConfig):
         gate_computed.connect(_queue_failed_gate, dispatch_uid="webhooks")
 
 
-def _queue_failed_gate(**sent: object) -> None:
+def _queue_failed_gate(**sent: Any) -> None:
     from contrib.webhooks.events import queue_failed_gate
 
     queue_failed_gate(**sent)
