@@ -168,7 +168,10 @@ def test_schema_responses_declare_the_serializers_used() -> None:
         if declared and not (generic or hasattr(getattr(callback.cls, name), "kinds")):
             by_hand.add(path)
     # Responses of a declared type; tests/review/reports/test_json_types.py compares them with it.
-    typed = {f"/api/v1/runs/{name}/" for name in ("compare", "{pk}/agreement", "{pk}/correction", "{pk}/report")}
+    typed = {
+        f"/api/v1/runs/{name}/"
+        for name in ("compare", "{pk}/agreement", "{pk}/correction", "{pk}/report", "{pk}/standing")
+    }
     typed |= {"/api/v1/otlp/v1/traces", "/api/v1/retrieval-repairs/{pk}/export/"}
     assert {path for path in by_hand if not path.startswith("/api/v1/pair-sets/")} == typed
 

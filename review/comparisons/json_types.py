@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 from evaluation.core.json_types import object_type
 from review.calibration.drift import JudgeShift
 from review.comparisons.difference import QuestionChange
+from review.releases.selectors import MarginPlan
 from review.reports.as_json import ReportJson
 from review.reports.json_types import ClassTableValue, FigureValue, GateResult, Number, Settlement
 from review.reports.profile_section import Spread
@@ -33,6 +34,7 @@ class VerdictOfDifference(TypedDict):
     verdict: str
     reason: NotRequired[str]
     alike_within: NotRequired[float]
+    target: NotRequired[str]
     settle: NotRequired[Settlement]
 
 
@@ -56,6 +58,28 @@ class MetricDifferenceValue(TypedDict):
     system_moved: NotRequired[JudgeShift | None]
 
 
+class RatedPairs(TypedDict):
+    """Changed questions by ratings: in both runs, otherwise, not at all."""
+
+    both: int
+    one: int
+    none: int
+
+
+class ReleaseDifferenceValue(TypedDict):
+    """Difference for exactly these questions, by ratings of those whose answers changed."""
+
+    questions: int
+    changed: int
+    rated: RatedPairs
+    waiting: int
+    queue: int | None
+    rounds_left: int | None
+    difference: FigureValue
+    plans: list[MarginPlan]
+    guessed: bool
+
+
 class RunDifferenceValue(TypedDict):
     """A run minus the baseline, on common parts and questions."""
 
@@ -70,6 +94,7 @@ class RunDifferenceValue(TypedDict):
     parts: list[str]
     corrected: FigureValue
     corrected_this_run: FigureValue
+    release: ReleaseDifferenceValue | None
     mcnemar: McNemar | None
     metrics: dict[str, MetricDifferenceValue]
     worse: list[QuestionChangeValue]

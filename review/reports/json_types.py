@@ -30,6 +30,15 @@ class AnyTime(TypedDict):
     labels: int
 
 
+class RoundOfFigure(TypedDict):
+    """A round of review in a composite."""
+
+    labels: int
+    weight: float
+    planned: bool
+    left_out: NotRequired[str]
+
+
 # A functional declaration, because ``lambda`` is a keyword.
 FigureValue = object_type(
     "FigureValue",
@@ -56,6 +65,9 @@ FigureValue = object_type(
         "assumption": NotRequired[Assumption],
         "missing": NotRequired[dict[str, Any]],
         "any_time": NotRequired[AnyTime],
+        "rounds": NotRequired[list[RoundOfFigure]],
+        "looks": NotRequired[int],
+        "planned": NotRequired[bool],
         "carried": NotRequired[int],
         "built_on": NotRequired[int],
         "sealed": NotRequired[int],
@@ -93,6 +105,7 @@ class GateCheckResult(TypedDict):
     value: Number
     low: Number
     high: Number
+    target: str
     verdict: str
     reason: NotRequired[str]
     labels_alone: NotRequired[float]
@@ -116,7 +129,9 @@ class GateResult(TypedDict):
 
 
 class NextReview(TypedDict):
-    """The next worthwhile review: ``items`` more answers, and the half-width of the interval after it."""
+    """The next worthwhile review: ``items`` more answers, and the half-width of the interval after it.
+
+    ``next_round_of`` is the queue whose next planned round it is."""
 
     items: int
     minutes: float
@@ -125,6 +140,7 @@ class NextReview(TypedDict):
     guessed: bool
     pace_measured: bool
     waiting: bool
+    next_round_of: int | None
     sentence: str
     note: str
 

@@ -56,6 +56,7 @@ def check_run(caller: Caller, run: Run, check: Check) -> dict[str, Any]:
     for by in ("category", "period"):
         check(caller.get(f"runs/{run.pk}/agreement/", by=by, resamples=20).json(), "Agreement")
     check(caller.get(f"runs/{run.pk}/correction/", by="category").json(), "Correction")
+    check(caller.get(f"runs/{run.pk}/standing/").json(), "Standing")
     return report
 
 
@@ -73,7 +74,7 @@ def test_figures_of_the_demo_match_their_schemas(check: Check, settings: Any) ->
     settings.CONCORD_DISPATCHER = "local"
     project = demo_project()
     create_demo_users(project)
-    load_demo(project)
+    load_demo(project, "en")
     caller = Caller(Role.LEAD, project)
     runs = list(Run.objects.filter(project=project).order_by("pk"))
     for run in runs:
@@ -90,9 +91,14 @@ def test_report_of_each_profile_matches_its_schema(check: Check, settings: Any, 
     settings.CONCORD_DISPATCHER = "local"
     project = make_project()
     options = {"project": project.name, "stdout": StringIO()}
-    call_command("import_questions", str(DATA_DIR / "questions.yaml"), name="demo", **options)
+    call_command("import_questions", str(DATA_DIR / "en" / "questions.yaml"), name="demo", **options)
     call_command(
-        "import_answers", str(DATA_DIR / "answers_vector.jsonl"), questions="demo", system="demo-vector", **options
+        "import_answers",
+        str(DATA_DIR / "en" / "answers_vector.jsonl"),
+        questions="demo",
+        system="demo-vector",
+        **options,
     )
-    call_command("evaluate", questions="demo", system="demo-vector", profile=profile, **options)
+    ids = ["single-01", "single-06", "two-hop-01", "agg-01", "neg-01", "neg-02"]
+    call_command("evaluate", questions="demo", system="demo-vector", profile=profile, ids=ids, **options)
     check_run(Caller(Role.LEAD, project), Run.objects.latest("pk"), check)
