@@ -36,7 +36,7 @@ SUBJECTS = dict.fromkeys(
     lambda world: webhook_of(world.project).pk,
 )
 PAGES = {
-    "webhooks": ("lead", lambda w: reverse("webhook-list"), 6),
+    "webhooks": ("lead", lambda w: reverse("webhook-list"), 5),
     "webhook": ("lead", lambda w: reverse("webhook", args=[webhook_of(w.project).pk]), 7),
 }
 
