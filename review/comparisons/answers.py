@@ -16,8 +16,8 @@ from review.evidence.effective import effective_values_from, load_evidence
 from review.evidence.scorers import metric_title
 
 _WORDS = re.compile(r"\s+|[^\W_]+|[\W_]", re.UNICODE)
-# The search grows with the square of the length; longer texts are compared by line.
-MAX_WORDS = 2_000
+# The search grows with the square of the length.
+MAX_PIECES = 2_000
 
 
 class ChangeKind(StrEnum):
@@ -39,19 +39,26 @@ class Stretch:
 
 
 def text_difference(before: str, after: str) -> tuple[Stretch, ...]:
-    """Return the stretches in reading order. Words are runs of letters and digits; long texts are compared by line."""
-    old_tokens, new_tokens = _tokens(before), _tokens(after)
-    if max(len(old_tokens), len(new_tokens)) > MAX_WORDS:
-        old_tokens, new_tokens = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    return tuple(_join(_stretches(old_tokens, new_tokens)))
+    """Return the stretches in reading order. Words are runs of letters and digits. Texts of too many words are compared
+    by line, and texts of too many lines as a whole."""
+    for split in (_WORDS.findall, _lines, _whole):
+        old_pieces, new_pieces = split(before), split(after)
+        if max(len(old_pieces), len(new_pieces)) <= MAX_PIECES:
+            break
+    return tuple(_join(_stretches(old_pieces, new_pieces)))
 
 
-def _tokens(text: str) -> list[str]:
-    return _WORDS.findall(text)
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+def _whole(text: str) -> list[str]:
+    return [text] if text else []
 
 
 def _stretches(before: list[str], after: list[str]) -> Iterator[Stretch]:
-    for tag, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+    # Without its junk, frequent words would make the search grow with the cube of the length.
+    for tag, i, j, k, m in SequenceMatcher(None, before, after, autojunk=True).get_opcodes():
         if tag == "equal":
             yield Stretch(ChangeKind.SAME, "".join(before[i:j]))
             continue
