@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from evaluation.core.metric_specs import Bilingual, RuleSettings, rule_metric
@@ -14,6 +15,8 @@ from evaluation.metrics.normalise import content_tokens, fold, fold_with_lines, 
 
 _SHARED_WORDS, _SHARED_CHARACTERS = 5, 20
 _MIN_DICE, _MIN_SHARED_PAIRS = 0.3, 4
+# Each sentence of an answer is compared with each of a passage.
+_MAX_SENTENCES = 500
 _BRACKET = re.compile(r"\[([^\]\n]{1,200})\]|\(((?:출처|source)[^)\n]{1,200})\)")
 _SOURCE_WORD = (
     r"(?:출처|문서|문단|자료|근거|참고|청크|(?:source|document|doc|passage|chunk|context|reference|ref)s?)\.?\s?:?\s?"
@@ -90,10 +93,13 @@ def _is_reworded(answer_pairs: Sequence[frozenset[str]], passage: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _syllable_pairs(text: str) -> tuple[frozenset[str], ...]:
-    """Syllable pairs of the content words of each Hangul sentence; endings change few of them."""
+    """Syllable pairs of the content words of the first distinct Hangul sentences that have enough of them; endings
+    change few of them."""
     folded_lines = fold_with_lines(text)
     sentence_texts = (folded_lines[start:end] for start, end in sentences(folded_lines))
-    return tuple(frozenset(_sentence_pairs(sentence)) for sentence in sentence_texts if any(map(is_hangul, sentence)))
+    pairs = (frozenset(_sentence_pairs(sentence)) for sentence in sentence_texts if any(map(is_hangul, sentence)))
+    distinct = dict.fromkeys(sentence for sentence in pairs if len(sentence) >= _MIN_SHARED_PAIRS)
+    return tuple(islice(distinct, _MAX_SENTENCES))
 
 
 def _sentence_pairs(sentence: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -284,6 +285,19 @@ def test_reworded_korean_passage_is_recognised(half: int) -> None:
     assert (len(used_by_rewordings), len(used_by_unrelated)) == (50, 25)
     assert sum(used_by_rewordings) >= 47
     assert not any(used_by_unrelated)
+
+
+@pytest.mark.slow
+def test_sentences_of_answer_and_passages_are_compared_in_bounded_time() -> None:
+    def seconds(count: int) -> float:
+        words = ["".join(chr(0xAC00 + 1_000 * place + n) for place in range(6)) for n in range(count)]
+        answer, passage = ". ".join(words), ". ".join(word[::-1] for word in words)
+        start = process_time()
+        citation_coverage(QUESTION, AnswerSpec(answer, (ContextSpec(passage),)), SETTINGS)
+        return process_time() - start
+
+    # Four times the sentences, sixteen times the pairs of sentences
+    assert 8 * seconds(1_000) > seconds(4_000)
 
 
 def test_long_words_before_articles_are_scanned_once() -> None:
