@@ -25,7 +25,7 @@ from review.decisions.assumptions import set_acceptance
 from review.evidence.answers import record_answer_exposure, record_exposure
 from review.figure_cache.selectors import agreement_figures, headlines_of, listed_lines, report_file, run_figures
 from review.figure_cache.store import MIN_RETRY_SECONDS
-from review.queues.access import queues_led_by
+from review.queues.access import outside_readers_language, queues_led_by
 from review.queues.planning import plan_json
 from review.queues.progress import active_queues, unrated_answers
 from review.reports.exports import BRIEF, PICTURED, REPORT_EXPORTS, export_cached
@@ -58,10 +58,11 @@ def home(request: HttpRequest) -> HttpResponse:
         runs = run_rows(rows, headlines_of(rows), rule_run_by_judged_run(visible_runs, rows))
     is_new_installation = user.is_superuser and not (runs and runs.rows) and not Project.objects.exists()
     needs = load_open_work(user)
+    led_queues = queues_led_by(user).order_by(outside_readers_language(), "-pk")
     context = {
         "needs": needs,
         "busy": bool(needs.queues or needs.todos or needs.disputed or needs.drafts or needs.incomplete),
-        "reviews": active_queues(queues_led_by(user)) if is_allowed(roles, Action.MANAGE_REVIEW) else [],
+        "reviews": active_queues(led_queues) if is_allowed(roles, Action.MANAGE_REVIEW) else [],
         # None for users who see no runs.
         "runs": runs,
         "member": bool(roles),

@@ -78,22 +78,23 @@ def test_lists_begin_with_the_language_of_the_reader(language: str, other: str, 
         load_calibration(project, lead, demo_language)
         load_demo(project, demo_language)
 
-    def names_of(loaded_language: str) -> dict[tuple[str, str], str]:
+    def names_of(loaded_language: str) -> list[tuple[str, str, str]]:
         review = QUEUE_TEXTS[loaded_language].review
-        return {
-            ("lead", "question-set-list"): f">demo-{loaded_language}<",
-            ("lead", "calibration-list"): f"calibration-{loaded_language}",
-            ("lead", "home"): f"demo-{loaded_language} · demo-graph",
-            ("lead", "queue-list"): review,
-            ("reviewer1", "queue-list"): review,
-            ("reviewer1", "home"): review,
-        }
+        return [
+            ("lead", "question-set-list", f">demo-{loaded_language}<"),
+            ("lead", "calibration-list", f"calibration-{loaded_language}"),
+            ("lead", "home", f"demo-{loaded_language} · demo-graph"),
+            ("lead", "home", review),
+            ("lead", "queue-list", review),
+            ("reviewer1", "queue-list", review),
+            ("reviewer1", "home", review),
+        ]
 
-    for (key, first), later in zip(names_of(language).items(), names_of(other).values(), strict=True):
+    for (username, page, first), (_, _, later) in zip(names_of(language), names_of(other), strict=True):
         client = Client(headers={"accept-language": language})
-        client.force_login(User.objects.get(username=key[0]))
-        content = client.get(reverse(key[1])).content.decode().partition("<main")[2]
-        assert 0 < content.find(first) < content.find(later), key
+        client.force_login(User.objects.get(username=username))
+        content = client.get(reverse(page)).content.decode().partition("<main")[2]
+        assert 0 < content.find(first) < content.find(later), (username, page)
     client = Client(headers={"accept-language": language})
     client.force_login(lead)
     for gold_set in GoldSet.objects.all():
