@@ -22,7 +22,7 @@ from review.releases.services import make_pair_queue, pair_order
 from review.reports.inputs import load_inputs
 from review.statistics.correction.outcome import Target
 from tests.examples import max_examples
-from tests.factories import make_answer, make_answer_set, make_user
+from tests.factories import make_answer, make_answer_set, make_queue, make_user
 from tests.review.builders import answer_rows, metric, run_over, score_all
 from tests.review.releases.built import is_new, make_releases, rate_queue
 from tests.review.sampled import rate_all
@@ -140,6 +140,17 @@ def test_standing_rating_of_one_answer_is_no_label_of_the_difference() -> None:
     rate_all(new, [4] * 30)
     release = difference_of(old, new)
     assert (release.rated_both, release.rated_one, release.decides) == (0, 25, False)
+
+
+def test_drawn_pairs_count_with_the_ratings_of_their_queue() -> None:
+    """The reviewer gave the old answers a 5 some time ago, and gives both a 3 now: the drift is no difference."""
+    old, new = make_releases(20, 0)
+    reviewer = reviewer_of(new)
+    earlier = make_queue(old, [reviewer], metrics=["correctness"], reveal="never")
+    rate_queue(earlier, reviewer, lambda answer: 5)
+    rate_queue(make_pair_queue(new, old, 20, [reviewer], seed=5), reviewer, lambda answer: 3)
+    release = difference_of(old, new)
+    assert (release.rated_both, release.figure.value) == (20, 0.0)
 
 
 def test_pairs_by_the_same_reviewer_are_certain_in_the_next_draw() -> None:
