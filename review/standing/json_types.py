@@ -5,7 +5,8 @@ from typing import get_type_hints
 from typing_extensions import TypedDict
 
 from evaluation.core.json_types import object_type
-from review.standing.selectors import Drift, Release, TuningTest
+from review.standing.selectors import Release
+from review.statistics.standing import Drift, TuningTest
 
 TuningResult = object_type("TuningResult", get_type_hints(TuningTest) | {"fired": bool}, TuningTest.__doc__ or "")
 ReleaseScores = object_type(
