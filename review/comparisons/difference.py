@@ -142,7 +142,8 @@ class RunDifference:
     pass rule. ``worse`` and ``better`` are the largest changes, ``changes`` all common questions, the largest loss
     first. ``retrieval`` holds label-based metrics corrected by a repair of both runs. ``margin`` is the largest
     difference of overall scores that does not matter, ``None`` if not stated. ``release`` is the difference from
-    ratings of changed answers, ``None`` unless both runs answered the same version of a question set."""
+    ratings of changed answers, ``None`` unless both runs answered the same version of a question set.
+    ``equal_answers`` tells whether both runs score the same answers to all questions."""
 
     run_id: int
     baseline_id: int
@@ -162,6 +163,7 @@ class RunDifference:
     retrieval: RepairedRetrieval | None = None
     margin: float | None = None
     release: ReleaseDifference | None = None
+    equal_answers: bool = False
 
     @property
     def release_leads(self) -> bool:
@@ -331,6 +333,7 @@ def _apply_tests(
         for metric in run_difference.metrics
     )
     confidence = tests.corrected_confidence(_planned_looks(pair))
+    release = None if releases is None else describe_difference(releases, tests.confidence)
     return dataclasses.replace(
         run_difference,
         overall=run_difference.overall and run_difference.overall.with_confidence(tests.confidence),
@@ -338,8 +341,13 @@ def _apply_tests(
         corrected=_corrected(pair, confidence=confidence),
         corrected_this_run=_corrected(pair, Target.THIS_RUN, confidence),
         metrics=tuple(metrics),
-        release=None if releases is None else describe_difference(releases, tests.confidence),
+        release=release,
+        equal_answers=release.changed == 0 if release else _is_same_answer_set(current, baseline),
     )
+
+
+def _is_same_answer_set(current: Side, baseline: Side) -> bool:
+    return current.basis.run.answer_set_id == baseline.basis.run.answer_set_id
 
 
 def _metric_differences(

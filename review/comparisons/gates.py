@@ -296,6 +296,9 @@ def _check_drop(run_difference: RunDifference, gate_on: GateScore, drop: float, 
     else:
         value, low, high = (paired.value, paired.low, paired.high) if paired else (None, None, None)
         withheld_reason = "no_values" if paired is None else "no_variation"
+    if value == 0.0 and low is None and run_difference.equal_answers:
+        # Equal answers with equal values differ by exactly 0 on these questions.
+        low, high, target = 0.0, 0.0, str(Target.THIS_RUN)
     if value is None or low is None or high is None:
         settling = labels_missing(figure) if gate_on is GateScore.CORRECTED and value is None else None
         return GateCheck(rule, drop, value, None, None, GateVerdict.UNDECIDED, withheld_reason, settling)

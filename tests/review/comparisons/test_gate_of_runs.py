@@ -188,6 +188,15 @@ def test_score_without_variation_is_undecided() -> None:
     )
 
 
+def test_same_answers_with_the_same_values_do_not_drop(run: Run) -> None:
+    again = fill(run_over(run.answer_set, judge=run.judges.get().judge_version), [5, 3] * 20)
+    first = fill(run_over(run.answer_set, judge=run.judges.get().judge_version), [5, 3] * 20)
+    gate = run_gate(again, GateRequest(baseline=first, max_drop=0.0))
+    assert gate is not None
+    assert gate.verdict is GateVerdict.PASSED
+    assert (gate.checks[0].low, gate.checks[0].high, gate.checks[0].target) == (0.0, 0.0, "this_run")
+
+
 def test_drop_is_measured_question_by_question(run: Run) -> None:
     judge = run.judges.get().judge_version
     question_set = run.answer_set.question_set
