@@ -62,6 +62,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "questions of a queue": ("lead", lambda w: reverse("queue-questions", args=[w.queue.pk]), 9),
     "item": ("member", lambda w: reverse("review-item", args=[w.assignment.pk]), 9),
     "intervals": ("lead", lambda w: reverse("intervals"), 3),
+    "score over releases": ("lead", lambda w: reverse("run-standing", args=[w.run.pk]), 15),
     "retrieval of a run": ("lead", lambda w: reverse("run-retrieval", args=[w.run.pk]), 11),
     "judges": ("lead", lambda w: reverse("judge-list"), 15),
     "judge": ("lead", lambda w: reverse("judge", args=[w.run.judges.get().judge_version_id]), 17),
