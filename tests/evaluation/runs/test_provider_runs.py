@@ -86,7 +86,7 @@ def test_evaluate_command_scores_answers_with_recorded_calls_and_cost(
     assert run.state == Run.State.COMPLETED
     assert "correctness" in output
     assert (judge_server.preflights, judge_server.calls, replies().count()) == (1, 3, 3)
-    assert Preflight.objects.get().rung == "json_schema"
+    assert Preflight.objects.get().response_format == "json_schema"
     assert KEY not in output
     # (900 * 1 + 60 * 10) / 1,000,000 dollars a call
     assert {reply.cost for reply in replies()} == {Decimal("0.0015")}
