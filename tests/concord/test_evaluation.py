@@ -60,7 +60,7 @@ def test_score_is_the_corrected_one_where_experts_rated() -> None:
 
 
 def test_rows_are_a_table_in_a_notebook() -> None:
-    pandas = pytest.importorskip("pandas", reason="the extra client is not installed")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = Evaluation([], [], {"evaluation": {"details": []}}).frame()
     assert isinstance(frame, pandas.DataFrame)
 
