@@ -70,7 +70,7 @@ def test_card_shows_agreement_with_experts_and_constant_guess(place: Calibration
     lead = Client()
     lead.force_login(make_user(Role.LEAD, place.run.project))
     page = lead.get(reverse("judge", args=[place.judge.pk])).content.decode()
-    assert "bias by length" in page
+    assert "Bias by length" in page
     assert "n = 120" in page
 
 

@@ -67,7 +67,8 @@ def prepare_runs() -> tuple[World, Run, Run]:
     assert world.client("lead").post(reverse("admin:criterion-activate", args=[version.pk])).status_code == 302
     specs = [question_spec(n, category="single_hop", check="") for n in range(1, QUESTIONS + 1)]
     references = [spec.references[0] for spec in specs]
-    mixed_texts = [text if n % 2 else WRONG for n, text in enumerate(references)]
+    # Answers with the text of a rated one would keep its rating.
+    mixed_texts = [f"{text}!" if n % 2 else WRONG for n, text in enumerate(references)]
     question_set = make_question_set(project, specs)
     sets = [
         make_answer_set(question_set, system=system, texts=texts)
