@@ -14,8 +14,10 @@ from django.utils import timezone
 from evaluation.core.errors import DomainError
 from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.models import MetricDefinition, Run
+from review.evidence.carried import CarriedRatings, RatingOrigin, equal_answers
 from review.evidence.experts import ExpertRating
 from review.evidence.sampling import QueueDraw
+from review.evidence.scorers import AnswerMetricKey
 from review.models.queue_spec import Mode, QueueSpec
 from review.models.queues import FIRST_OCCASION
 from review.queues.design import (
@@ -58,9 +60,30 @@ def scores_after_review(
     return {
         pk: corrected_score(basis, Target.QUESTIONS_LIKE_THESE)
         if spec.mode is Mode.ASSISTED
-        else _score_with_ratings(basis, metrics_by_answer, draws, metrics)
+        else _score_with_ratings(
+            _with_equal_answers(basis, bases, metrics_by_answer), metrics_by_answer, draws, metrics
+        )
         for pk, basis in bases.items()
     }
+
+
+def _with_equal_answers(
+    basis: ReportInputs, bases: Mapping[int, ReportInputs], metrics_by_answer: Mapping[int, Sequence[MetricDefinition]]
+) -> ReportInputs:
+    """Add the ratings that the planned queue will give to answers of earlier answer sets, where the run has equal
+    answers: they will stand for these. Two queries for each other answer set."""
+    answer_set = basis.run.answer_set_id
+    earlier_runs = {other.run.answer_set_id: other.run.pk for other in bases.values()}
+    planned: dict[AnswerMetricKey, CarriedRatings] = {}
+    for earlier_set, run_id in earlier_runs.items():
+        if earlier_set >= answer_set:
+            continue
+        for answer, earlier in equal_answers(answer_set, earlier_set):
+            for metric in metrics_by_answer.get(earlier, ()):
+                rating = _rating(basis, answer, metric)
+                origin = RatingOrigin(earlier, earlier_set, run_id, "", (), rating.at)
+                planned[answer, metric.pk] = CarriedRatings(origin, [rating], [rating])
+    return replace(basis, evidence=replace(basis.evidence, standing={**planned, **basis.evidence.standing}))
 
 
 def waiting_elsewhere(bases: Mapping[int, ReportInputs], metrics: Sequence[MetricDefinition], plan: QueuePlan) -> int:
