@@ -9,44 +9,28 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tests.judge_server.formats import FORMATS
+from tests.judge_server.formats.protocol import WireFormat
+
 _SCHEMA_MARK = "JSON schema: "
 
 
-def wire_format(path: str) -> str:
-    """Provider whose API has the path; ``openai`` by default."""
-    suffixes = {"/messages": "anthropic", "/converse": "bedrock", ":generateContent": "gemini"}
-    return next((name for suffix, name in suffixes.items() if path.endswith(suffix)), "openai")
+def wire_format(path: str) -> WireFormat | None:
+    """Format whose calls have the path; ``None`` for OpenAI's."""
+    return next((wire for wire in FORMATS.values() if path.endswith(wire.suffix)), None)
 
 
 def chat_completion(path: str, body: dict[str, Any]) -> dict[str, Any]:
     """The request as a chat completion: model, messages, schema and tool."""
-    name = wire_format(path)
-    if name == "openai":
+    wire = wire_format(path)
+    if wire is None:
         return body
-    schema, tools = None, []
-    if name == "anthropic":
-        model, messages = body["model"], [{"content": body.get("system", "")}, *body["messages"]]
-        schema = body.get("output_config", {}).get("format", {}).get("schema")
-        tools = [(tool["name"], tool["input_schema"]) for tool in body.get("tools", [])]
-    elif name == "bedrock":
-        model = path.split("/")[-2]
-        parts = [*body.get("system", []), *(part for turn in body["messages"] for part in turn["content"])]
-        messages = [{"content": part["text"]} for part in parts]
-        structure = body.get("outputConfig", {}).get("textFormat", {}).get("structure", {})
-        schema = json.loads(structure["jsonSchema"]["schema"]) if structure else None
-        specs = [tool["toolSpec"] for tool in body.get("toolConfig", {}).get("tools", [])]
-        tools = [(spec["name"], spec["inputSchema"]["json"]) for spec in specs]
-    else:
-        model = path.rpartition("/")[2].removesuffix(":generateContent")
-        turns = [body.get("systemInstruction", {"parts": []}), *body["contents"]]
-        messages = [{"content": part["text"]} for turn in turns for part in turn["parts"]]
-        schema = body.get("generationConfig", {}).get("responseJsonSchema")
-        declarations = [entry for tool in body.get("tools", []) for entry in tool["functionDeclarations"]]
-        tools = [(entry["name"], entry["parametersJsonSchema"]) for entry in declarations]
-    chat = {"model": model, "messages": messages}
-    if schema is not None:
-        chat["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
-    if tools:
+    request = wire.read_request(path, body)
+    chat = {"model": request.model, "messages": [{"content": text} for text in request.texts]}
+    if request.schema is not None:
+        chat["response_format"] = {"type": "json_schema", "json_schema": {"schema": request.schema}}
+    if request.tools:
+        tools = request.tools.items()
         chat["tools"] = [{"function": {"name": tool, "parameters": parameters}} for tool, parameters in tools]
     return chat
 

@@ -12,11 +12,13 @@ import yaml
 from django.core.management import CommandError, call_command
 
 from evaluation.core.errors import InvalidFile
+from evaluation.judging.providers.catalogue import provider_named
 from evaluation.models import AnswerSet, Endpoint, JudgeVersion, Preflight, Reply, Run
 from evaluation.runs.provisioning import ProvisionFile, provision
 from tests.evaluation.runs.remote import make_answers
 from tests.judge_server import JudgeServer, aws
 from tests.judge_server.actions import Action
+from tests.judge_server.formats import FORMATS
 from tests.judge_server.wire import native_reply, respond
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +78,7 @@ def replies() -> Any:
     return Reply.objects.filter(http_status__isnull=False)
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "bedrock", "gemini"])
+@pytest.mark.parametrize("provider", FORMATS)
 def test_evaluate_command_scores_answers_with_recorded_calls_and_cost(
     provider: str, judge_server: JudgeServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -86,7 +88,7 @@ def test_evaluate_command_scores_answers_with_recorded_calls_and_cost(
     assert run.state == Run.State.COMPLETED
     assert "correctness" in output
     assert (judge_server.preflights, judge_server.calls, replies().count()) == (1, 3, 3)
-    assert Preflight.objects.get().response_format == "json_schema"
+    assert Preflight.objects.get().response_format == provider_named(provider).response_formats[0]
     assert KEY not in output
     # (900 * 1 + 60 * 10) / 1,000,000 dollars a call
     assert {reply.cost for reply in replies()} == {Decimal("0.0015")}
@@ -96,7 +98,7 @@ def test_evaluate_command_scores_answers_with_recorded_calls_and_cost(
     assert judge_server.calls == 3
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "bedrock", "gemini"])
+@pytest.mark.parametrize("provider", FORMATS)
 def test_throttled_calls_are_repeated_and_each_attempt_is_recorded(
     provider: str, judge_server: JudgeServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

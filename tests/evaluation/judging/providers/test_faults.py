@@ -1,4 +1,5 @@
-"""One table of faults for all providers: each fault has the same outcome, whatever its wire format."""
+"""Tests of every provider: verdicts in each response format, and one table of faults, which have the same outcome
+whatever the wire format."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -14,96 +15,35 @@ from typing import Any
 import pytest
 
 from evaluation.judging.calls import JudgeReply, ResponseFormat
+from evaluation.judging.prompt import parse_reply
 from evaluation.judging.providers.catalogue import endpoint_providers, provider_named
 from evaluation.network.outcomes import Outcome
 from evaluation.network.transport import Deadlines
-from tests.evaluation.judging.samples import EN, call
+from tests.evaluation.judging.providers.native import KEY, send
+from tests.evaluation.judging.samples import EN, call, make_scores_request
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.actions import Action
+from tests.judge_server.formats import FORMATS
 from tests.judge_server.wire import native_reply, respond
 
-KEY = "key-secret-0123456789"
 PROVIDERS = [provider.name for provider in endpoint_providers()]
 AN_HOUR_AGO = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
 RESET = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"
 
-# Type of the error by status, as each provider's reference lists them.
-ANTHROPIC_TYPES = {
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    408: "timeout_error",
-    429: "rate_limit_error",
-    500: "api_error",
-    503: "api_error",
-    529: "overloaded_error",
-}
-BEDROCK_TYPES = {
-    401: "MissingAuthenticationTokenException",
-    403: "AccessDeniedException",
-    404: "ResourceNotFoundException",
-    408: "ModelTimeoutException",
-    429: "ThrottlingException",
-    500: "InternalServerException",
-    503: "ServiceUnavailableException",
-    529: "ServiceUnavailableException",
-}
-GEMINI_TYPES = {
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    408: "DEADLINE_EXCEEDED",
-    429: "RESOURCE_EXHAUSTED",
-    500: "INTERNAL",
-    503: "UNAVAILABLE",
-    529: "UNAVAILABLE",
-}
-
-
-def anthropic_error(status: int, kind: str = "", message: str = "scripted", **headers: str) -> Action:
-    error = {"type": kind or ANTHROPIC_TYPES[status], "message": message}
-    return respond(status, {"type": "error", "error": error, "request_id": "req_1"}, **headers)
-
-
-def bedrock_error(status: int, kind: str = "", message: str = "scripted", **headers: str) -> Action:
-    name = f"{kind or BEDROCK_TYPES[status]}:http://internal.amazon.com/coral/com.amazon.bedrock/"
-    return respond(status, {"message": message}, **{"x_amzn_ErrorType": name, **headers})
-
-
-def gemini_error(status: int, kind: str = "", message: str = "scripted", details: Any = (), **headers: str) -> Action:
-    error = {"code": status, "message": message, "status": kind or GEMINI_TYPES[status], "details": list(details)}
-    return respond(status, {"error": error}, **headers)
-
-
-ERRORS: Mapping[str, Any] = {
-    "openai": lambda status, **headers: actions.status(status, retry_after=headers.get("Retry_After")),
-    "anthropic": anthropic_error,
-    "bedrock": bedrock_error,
-    "gemini": gemini_error,
-}
-
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault with its outcome and the wait that the reply asks for. ``scripted`` has the providers whose response is
-    not just an error with this ``status``."""
+    """A fault with its outcome and the wait that the reply asks for. The response is that of the wire format's
+    ``faults``, of OpenAI's here, or ``scripted``, else an error with this ``status``."""
 
     outcome: Outcome
     status: int = 0
-    headers: Mapping[str, str] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
     retry_after: float | None = None
-    scripted: Mapping[str, Action] | None = None
-    # Providers with another outcome.
-    others: Mapping[str, Outcome] | None = None
-
-    def action(self, provider: str) -> Action:
-        if provider in (self.scripted or {}):
-            return self.scripted[provider]
-        return ERRORS[provider](self.status, **(self.headers or {}))
+    openai: Action | None = None
+    scripted: Action | None = None
 
 
-RETRY_INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7s"}
-INVALID_KEY = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
 FAULTS = {
     "401": Fault(Outcome.UNAUTHORISED, 401),
     "403": Fault(Outcome.FORBIDDEN, 403),
@@ -114,56 +54,37 @@ FAULTS = {
     "500": Fault(Outcome.SERVER_ERROR, 500),
     "503": Fault(Outcome.OVERLOADED, 503),
     "529": Fault(Outcome.OVERLOADED, 529),
-    "refusal": Fault(
-        Outcome.REFUSED,
-        scripted={
-            "openai": actions.text(None, refusal="No."),
-            **dict.fromkeys(["anthropic", "bedrock", "gemini"], native_reply("refused", "")),
-        },
-        # Guardrails and safety filters block; they are not the model's refusal.
-        others={"bedrock": Outcome.FILTERED, "gemini": Outcome.FILTERED},
-    ),
+    "refusal": Fault(Outcome.REFUSED, openai=actions.text(None, refusal="No."), scripted=native_reply("refused", "")),
     "truncation": Fault(
         Outcome.TRUNCATED,
-        scripted={
-            "openai": actions.text('{"corr', finish_reason="length"),
-            **dict.fromkeys(["anthropic", "bedrock", "gemini"], native_reply("length", '{"corr')),
-        },
+        openai=actions.text('{"corr', finish_reason="length"),
+        scripted=native_reply("length", '{"corr'),
     ),
-    "connection reset in the reply": Fault(Outcome.CONNECTION, scripted=dict.fromkeys(PROVIDERS, actions.raw(RESET))),
-    "connection reset before the reply": Fault(
-        Outcome.CONNECTION, scripted=dict.fromkeys(PROVIDERS, actions.disconnect())
-    ),
+    "connection reset in the reply": Fault(Outcome.CONNECTION, scripted=actions.raw(RESET)),
+    "connection reset before the reply": Fault(Outcome.CONNECTION, scripted=actions.disconnect()),
     "throttling": Fault(
         Outcome.RATE_LIMITED,
-        scripted={
-            # In a response with status 200, as gateways send it.
-            "openai": actions.body({"error": {"code": "throttling", "message": "Slow down."}}),
-            "anthropic": respond(200, {"type": "error", "error": {"type": "rate_limit_error", "message": "Slow."}}),
-            "bedrock": bedrock_error(429, message="Too many tokens, please wait before trying again."),
-            "gemini": gemini_error(429, details=[RETRY_INFO]),
-        },
-    ),
-    "expired credentials": Fault(
-        Outcome.UNAUTHORISED,
-        scripted={
-            "openai": actions.status(401, error_code="invalid_api_key"),
-            "anthropic": anthropic_error(401, message="API key has expired."),
-            "bedrock": bedrock_error(403, "ExpiredTokenException", "The security token included is expired"),
-            "gemini": gemini_error(400, "INVALID_ARGUMENT", "API key expired.", [INVALID_KEY]),
-        },
-    ),
-    # A key has no date. There a wrong clock shows only in a wait that ended before it began.
-    "clock skew": Fault(
-        Outcome.RATE_LIMITED,
         429,
-        {"Retry_After": AN_HOUR_AGO},
-        0.0,
-        scripted={"bedrock": bedrock_error(403, "InvalidSignatureException", "Signature expired: 1 is now earlier")},
-        others={"bedrock": Outcome.UNAUTHORISED},
+        # In a response with status 200, as gateways send it.
+        openai=actions.body({"error": {"code": "throttling", "message": "Slow down."}}),
     ),
+    "expired credentials": Fault(Outcome.UNAUTHORISED, 401, openai=actions.status(401, error_code="invalid_api_key")),
+    # A key has no date. There a wrong clock shows only in a wait that ended before it began.
+    "clock skew": Fault(Outcome.RATE_LIMITED, 429, {"Retry_After": AN_HOUR_AGO}, 0.0),
 }
-WAITS = {("gemini", "throttling"): 7.0, ("bedrock", "clock skew"): None}
+
+
+def action(provider: str, name: str) -> Action:
+    """The response of the provider's server to a call with the fault."""
+    fault = FAULTS[name]
+    if provider == "openai":
+        retry_after = fault.headers.get("Retry_After")
+        return fault.openai or fault.scripted or actions.status(fault.status, retry_after=retry_after)
+    wire = FORMATS[provider]
+    if fault.scripted:
+        return fault.scripted
+    status, body, headers = wire.faults.get(name) or wire.error(fault.status, **fault.headers)
+    return respond(status, body, **headers)
 
 
 async def call_once(provider: str, server: JudgeServer) -> JudgeReply:
@@ -178,16 +99,36 @@ async def call_once(provider: str, server: JudgeServer) -> JudgeReply:
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_has_the_same_outcome_for_every_provider(judge_server: JudgeServer, provider: str, name: str) -> None:
     fault = FAULTS[name]
-    judge_server.enqueue(fault.action(provider))
+    wire = FORMATS.get(provider)
+    judge_server.enqueue(action(provider, name))
     reply = asyncio.run(call_once(provider, judge_server))
-    assert reply.outcome is (fault.others or {}).get(provider, fault.outcome)
-    assert reply.retry_after == WAITS.get((provider, name), fault.retry_after)
+    assert reply.outcome is (wire.outcomes if wire else {}).get(name, fault.outcome)
+    assert reply.retry_after == (wire.waits if wire else {}).get(name, fault.retry_after)
     assert judge_server.calls == 1
     assert KEY not in repr(reply)
 
 
-def test_table_covers_every_provider() -> None:
-    assert set(PROVIDERS) == set(ERRORS)
+def test_every_provider_has_a_wire_format_whose_faults_are_in_the_table() -> None:
+    assert set(PROVIDERS) == {"openai", *FORMATS}
+    assert all({*wire.faults, *wire.outcomes, *wire.waits} <= FAULTS.keys() for wire in FORMATS.values())
+
+
+@pytest.mark.parametrize(
+    ("provider", "response_format"),
+    [(name, response_format) for name in FORMATS for response_format in provider_named(name).response_formats],
+)
+def test_verdict_is_read_in_each_response_format(
+    judge_server: JudgeServer, provider: str, response_format: ResponseFormat
+) -> None:
+    parameters = {"max_tokens": 50, "model": "dear", "messages": []}
+    request = replace(call(), response_format=response_format, parameters=parameters)
+    reply = send(provider, judge_server, request, native_reply())
+    assert (reply.outcome, reply.tokens_in, reply.tokens_out) == (Outcome.OK, 900, 60)
+    assert parse_reply(reply, make_scores_request(), response_format).outcome is Outcome.OK
+    received = judge_server.requests[0]
+    assert received.chat["model"] == "judge-1"
+    assert ": 50" in json.dumps(received.body)
+    assert KEY not in str(received.body)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -200,8 +141,15 @@ def test_redirects_are_refused(judge_server: JudgeServer, provider: str) -> None
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-@pytest.mark.parametrize("response_format", [ResponseFormat.JSON_SCHEMA, ResponseFormat.TOOL])
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize(
+    ("provider", "response_format"),
+    [
+        (provider.name, response_format)
+        for provider in endpoint_providers()
+        for response_format in (ResponseFormat.JSON_SCHEMA, ResponseFormat.TOOL)
+        if response_format in provider.response_formats
+    ],
+)
 def test_names_of_schemas_and_tools_are_accepted_by_the_provider(
     provider: str, response_format: ResponseFormat
 ) -> None:
@@ -210,7 +158,8 @@ def test_names_of_schemas_and_tools_are_accepted_by_the_provider(
     client = provider_named(provider).open(base_url="https://a.example", key=KEY, allowed_origins=["https://a.example"])
     body = json.loads(client.body(replace(call(), rubric=criterion, response_format=response_format)))
     names = list(values_of("name", body)) + list(values_of("allowedFunctionNames", body))
-    assert names or (response_format is ResponseFormat.JSON_SCHEMA and provider in {"anthropic", "gemini"})
+    # A schema has no name in some formats.
+    assert names or response_format is ResponseFormat.JSON_SCHEMA
     assert all(NAME.fullmatch(name) for name in names if isinstance(name, str))
     assert "criterion_" in str(names) or not names
 
