@@ -148,6 +148,8 @@ class Run(TimestampedModel, Authored):
     sealed_fields = ("project", "answer_set", "profile_version", "config", "config_hash", "created_by")
     #: Relation that names a run without a name; lists pass it to `select_related`.
     NAME_RELATION: ClassVar[str] = "answer_set__system_version__system"
+    # Relations that lists of runs show, on pages and in REST.
+    LIST_RELATIONS: ClassVar[tuple[str, ...]] = ("answer_set__question_set", NAME_RELATION, "profile_version")
 
     class State(models.TextChoices):
         DRAFT = "draft", _("draft")

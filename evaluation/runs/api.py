@@ -287,7 +287,7 @@ def has_judged(answer: Any) -> bool:
     return any(score.judge_version_id or score.author for score in answer.run_scores)
 
 
-RUNS = Run.objects.select_related("answer_set__question_set", "profile_version")
+RUNS = Run.objects.select_related(*Run.LIST_RELATIONS)
 
 
 class RunRequestSerializer(SettingsSerializer, StrictSerializer):

@@ -29,7 +29,7 @@ from evaluation.extensions import batch_hooks
 from evaluation.messages.explanations import explain_reason
 from evaluation.models import Answer, BatchState, Run
 from evaluation.runs.planning import JudgeCalls, Plan
-from evaluation.runs.progress import Progress, Spending, progress, progress_by_run, spending_by_rubric
+from evaluation.runs.progress import Progress, Spending, progress_by_run, spending_by_rubric
 from evaluation.runs.results import (
     FAITHFULNESS,
     RELEVANCY,
@@ -55,7 +55,7 @@ class RunState:
 
     @classmethod
     def of(cls, run: Run, request: Request) -> RunState:
-        return cls(run, progress(run), request)
+        return cls.of_all([run], request)[0]
 
     @classmethod
     def of_all(cls, runs: Sequence[Run], request: Request) -> list[RunState]:

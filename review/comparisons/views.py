@@ -21,7 +21,6 @@ from review.evidence.answers import record_answer_exposure, record_exposure
 from review.figure_cache.selectors import cached_comparison
 from review.releases.selectors import suggested_size
 from review.releases.views import pair_queue_form
-from review.reports.pages.run_list import RUN_ROW_RELATIONS
 
 MAX_COMPARED = 10
 MAX_CHOICES = 30
@@ -86,13 +85,13 @@ def _requested_runs(request: HttpRequest) -> list[Run]:
     if not run_ids or not all(part.isascii() and part.isdigit() and len(part) <= 18 for part in run_ids):
         raise Http404
     keys = list(dict.fromkeys(int(part) for part in run_ids))[:MAX_COMPARED]
-    return [access.fetch(Run.objects.select_related(*RUN_ROW_RELATIONS), request.user, Action.VIEW, pk) for pk in keys]
+    return [access.fetch(Run.objects.select_related(*Run.LIST_RELATIONS), request.user, Action.VIEW, pk) for pk in keys]
 
 
 def _comparable_runs(request: HttpRequest, runs: list[Run]) -> list[Run]:
     """Return the newest runs over any version of the same question set."""
     names = {run.answer_set.question_set.name for run in runs}
-    rows = access.visible(Run.objects.select_related(*RUN_ROW_RELATIONS), request.user).filter(
+    rows = access.visible(Run.objects.select_related(*Run.LIST_RELATIONS), request.user).filter(
         project_id=runs[0].project_id, answer_set__question_set__name__in=names
     )
     return list(rows.exclude(state__in=[Run.State.DRAFT, Run.State.CANCELLED]).order_by("-id")[:MAX_CHOICES])

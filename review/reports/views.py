@@ -32,7 +32,6 @@ from review.reports.exports import BRIEF, PICTURED, REPORT_EXPORTS, export_cache
 from review.reports.pages.retrieval import retrieval_page
 from review.reports.pages.run import progress_page, run_actions, run_page
 from review.reports.pages.run_list import (
-    RUN_ROW_RELATIONS,
     RunFilter,
     exclude_shadowed_rule_runs,
     rule_run_by_judged_run,
@@ -52,7 +51,7 @@ def home(request: HttpRequest) -> HttpResponse:
     roles = roles_anywhere(user)
     runs = None
     if is_allowed(roles, Action.VIEW):
-        visible_runs = access.visible(Run.objects.select_related(*RUN_ROW_RELATIONS), user)
+        visible_runs = access.visible(Run.objects.select_related(*Run.LIST_RELATIONS), user)
         rows = list(exclude_shadowed_rule_runs(visible_runs).order_by("-pk")[:NEWEST])
         rows.sort(key=lambda run: run.answer_set.question_set.metadata.get("language") != get_language())
         runs = run_rows(rows, headlines_of(rows), rule_run_by_judged_run(visible_runs, rows))
@@ -77,7 +76,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @signed_in_get
 def run_list(request: HttpRequest) -> HttpResponse:
     """List the runs of the user's projects, filtered."""
-    visible = access.visible(Run.objects.select_related(*RUN_ROW_RELATIONS), request.user)
+    visible = access.visible(Run.objects.select_related(*Run.LIST_RELATIONS), request.user)
     run_filter = RunFilter(request.GET, visible)
     context = {"runs": run_rows(run_filter.rows, headlines_of(run_filter.rows)), "run_filter": run_filter}
     return render(request, "review/reports/run_list.html", context)

@@ -45,8 +45,6 @@ def state_chip(state: str) -> StateChip:
     return StateChip(look, sign, str(known.label))
 
 
-# Relations that rows of runs need.
-RUN_ROW_RELATIONS = ("answer_set__question_set", Run.NAME_RELATION)
 SHAPES = {"corrected": Shape.CORRECTED, "expert": Shape.EXPERT, "judge": Shape.JUDGE, "plain-mark": Shape.PLAIN}
 
 
