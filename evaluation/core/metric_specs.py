@@ -60,7 +60,8 @@ class MetricSpec:
     """Declaration of a metric.
 
     ``version`` rises when values would change. ``scale`` is by default a share from 0 to 1. ``inputs``: required inputs
-    besides question and answer: ``keywords``, ``check``, ``reference``, ``contexts``, ``latency``, ``embeddings``.
+    besides question and answer: ``reference``, ``keywords``, ``check``, ``required_info``, ``nuggets``,
+    ``ground_truth_chunk_ids``, ``contexts``, ``retrieved_ids``, ``latency``, ``embeddings``.
     ``optional_inputs``: inputs that a judge receives if they exist. ``aggregation``: ``mean``, or ``latency`` (mean,
     median and 95th percentile). ``source``: source document or paper. ``categories``: question categories it applies
     to; empty for all."""
