@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import django
@@ -29,12 +30,21 @@ def commands_page() -> str:
 
 def _section(name: str, app: str) -> Iterator[str]:
     os.environ["COLUMNS"] = "100"
-    command_help = load_command_class(app, name).create_parser("", name).format_help()
-    # Django shows the options that all commands share last.
-    _, description, *options = command_help.split("\n  --version ")[0].split("\n\n")
-    lines = "\n\n".join(options).splitlines()
+    parser = load_command_class(app, name).create_parser("", name)
     yield f"## {name}\n"
-    yield " ".join(description.split()) + "\n"
+    yield f"{parser.description}\n"
+    # Django lists the options that all commands share last, followed by the command's own groups.
+    own_options, _, shared_options = parser.format_help().partition("\n  --version ")
+    yield from _options([*own_options.split("\n\n")[2:], *shared_options.split("\n\n")[1:]])
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for verb, verb_parser in action.choices.items():
+                yield f"### {name} {verb}\n"
+                yield from _options(verb_parser.format_help().split("\n\n")[1:])
+
+
+def _options(groups: Iterable[str]) -> Iterator[str]:
+    lines = "\n\n".join(groups).splitlines()
     if own_lines := [line for line in lines if "show this help message" not in line and line != "options:"]:
         yield "```text\n" + "\n".join(own_lines).strip("\n") + "\n```\n"
 

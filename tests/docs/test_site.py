@@ -24,3 +24,11 @@ def test_first_page_links_every_page() -> None:
 
 def test_page_of_commands_matches_their_help() -> None:
     assert commands_page() == PAGE.read_text(encoding="utf-8"), "stale: python -m tools.commands_page"
+
+
+def test_commands_page_lists_gate_options_and_verbs() -> None:
+    """The options of the gate are a group of their own, and those of verbs have their own help."""
+    sections = {section.partition("\n")[0]: section for section in commands_page().split("\n## ")}
+    assert "--fail-under X" in sections["evaluate"]
+    assert "--run ID" in sections["gold_set"].partition("### gold_set create\n")[2].partition("###")[0]
+    assert "--traceback" not in sections["evaluate"]
