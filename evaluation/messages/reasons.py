@@ -174,10 +174,10 @@ REASON_MESSAGES = {
         "of these answers."
     ),
     "tuned": _(
-        "Rated answers were changed more often than others, so ratings of them say little about new questions. "
-        "At least 20 ratings of never-rated questions are needed."
+        "Rated answers were changed more often than others, so their ratings say little about new questions. "
+        "In this release, rate answers to at least 20 questions that experts never rated."
     ),
-    "drifted": _("Experts rate identical answers differently today, so earlier ratings no longer stand for them."),
+    "drifted": _("Experts rate identical answers differently today, so no verdict can use their earlier ratings."),
     "not_both_rated": _("Experts have not rated the same metrics in both runs."),
     "metric_versions_differ": _("A part of the score is missing in one run, or has another version there."),
     "latency_in_score": _("Latency is part of the score, so unchanged answers may differ too."),
@@ -229,8 +229,8 @@ REASON_MESSAGES = {
         "the file. Otherwise, sample answers for a queue."
     ),
     "unplanned_round": _(
-        "It includes a review that was not planned with the first one. Its interval holds, but it allows no verdict. "
-        "Plan all rounds when you open the first queue."
+        "The score includes a round of review that was not planned with the first one. Its interval is valid, but "
+        "gates and comparisons give no verdict. Plan all rounds when you open the first queue."
     ),
     "partly_corrected": _("Some judged parts of the score have no ratings, so it is only partly corrected."),
     "rated_as_equal": _(

@@ -362,7 +362,7 @@ def _verdict_sentence(run_verdict: RunVerdict, low: float, high: float, names: d
 
 def _alike_sentence(run_verdict: RunVerdict, low: float, high: float, names: dict[str, str]) -> str:
     if max(abs(low), abs(high)) <= MIN_WIDTH:
-        return gettext("experts rated every changed pair of answers the same.")
+        return gettext("experts rated both answers to each changed question the same.")
     facts = {"margin": margin_text(run_verdict.alike_within or 0.0), "low": f"{low:+.3f}", "high": f"{high:+.3f}"}
     if run_verdict.target == Target.THIS_RUN:
         sentence = gettext(

@@ -68,16 +68,16 @@ class QueueSpec(Spec):
     )
     looks: int = setting(
         2,
-        when="to plan more rounds, or only one (its verdicts then use the whole error of 5%)",
+        when="to plan more rounds, or only one (its verdicts then use 95% intervals)",
         limits=(1, MAX_LOOKS),
         column=_("planned rounds"),
         form=Input(
             "draw",
             _("Planned rounds"),
-            _("You read the score after each round. Verdicts share their error over the rounds."),
+            _("You read the score after each round. With more rounds, verdicts use wider intervals."),
         ),
-        flag=Flag("planned number of rounds, {low} to {high}; verdicts share their error over them"),
-        body="Planned number of rounds. Verdicts share their error over them.",
+        flag=Flag("planned number of rounds, {low} to {high}; with more rounds, verdicts use wider intervals"),
+        body="Planned number of rounds. With more rounds, verdicts use wider intervals.",
     )
     later_size: int | None = setting(
         None,

@@ -491,9 +491,9 @@ def _rounds_sentence(spec: QueueSpec, estimate: QueuePreview) -> str:
         if spec.strategy is Strategy.ALL:
             return ""
         return gettext(
-            "Earlier answers of these runs are rated, and this review wasn't planned with them. The corrected score "
-            "will combine both, but gates and comparisons will give no verdict. If a round is planned, make it on the "
-            "page of its queue instead."
+            "Answers of these runs are already rated, and this queue isn't a planned round. The corrected score will "
+            "include it, but gates and comparisons will give no verdict. If a round is planned, start it on the page "
+            "of its queue instead."
         )
     looks = spec.planned_looks
     facts = {"looks": looks, "size": spec.later_size or spec.size, "level": f"{100 * gate_confidence(looks):.4g}%"}

@@ -29,7 +29,7 @@ class PairQueueForm(forms.Form):
         min_value=1,
         max_value=SETTINGS["looks"].limits[1],
         initial=1,
-        help_text=_("You read the difference after each round. Verdicts share their error over the rounds."),
+        help_text=_("You read the difference after each round. With more rounds, verdicts use wider intervals."),
     )
     reviewers = forms.MultipleChoiceField(
         label=_("Reviewers"),

@@ -96,4 +96,4 @@ def _waiting_sentence(release: ReleaseDifference) -> str:
 
 
 def _unplanned_sentence() -> str:
-    return gettext("No further round was planned: it would narrow the interval, but allow no verdict.")
+    return gettext("No further round was planned. Another queue narrows the interval, but then there is no verdict.")

@@ -222,8 +222,8 @@ def round_notes(figure: Figure) -> list[str]:
         confidence = f"{100 * gate_confidence(figure.looks):.4g}%"
         facts = {"round": max(1, len(rounds)), "looks": figure.looks, "confidence": confidence}
         text = _(
-            "Round %(round)d of %(looks)d planned. Gates and comparisons use a %(confidence)s interval, because "
-            "their error of 5%% is shared over the rounds."
+            "Round %(round)d of %(looks)d planned. Gates and comparisons use a %(confidence)s interval, so that a "
+            "wrong verdict stays as rare with all rounds as with one."
         )
         sentences.append(text % facts)
     return sentences

@@ -94,13 +94,15 @@ def score_sentence(history: StandingHistory) -> str:
 def _cost_sentence(release: Release) -> str:
     facts = {"rated": release.rated, "standing": release.standing}
     if not release.standing:
-        text = ngettext("This took %(rated)d rated answer.", "This took %(rated)d rated answers.", release.rated)
+        text = ngettext(
+            "Experts rated %(rated)d answer for this.", "Experts rated %(rated)d answers for this.", release.rated
+        )
         return text % facts
     text = ngettext(
-        "This took %(rated)d newly rated answer, because %(standing)d answers are the same as in earlier releases and "
-        "keep their ratings.",
-        "This took %(rated)d newly rated answers, because %(standing)d answers are the same as in earlier releases and "
-        "keep their ratings.",
+        "Experts rated %(rated)d answer for this. %(standing)d answers are the same as in earlier releases and keep "
+        "their ratings.",
+        "Experts rated %(rated)d answers for this. %(standing)d answers are the same as in earlier releases and keep "
+        "their ratings.",
         release.rated,
     )
     return text % facts
@@ -122,8 +124,8 @@ def tuning_sentence(release: Release) -> str:
     )
     if release.similar_questions.value is None:
         follows = gettext(
-            "What it says about new questions cannot be told: at least %(least)d never-rated questions must be rated "
-            "in this release."
+            "There is no score for new questions yet. In this release, rate answers to at least %(least)d questions "
+            "that experts never rated."
         )
         return f"{found % facts} {follows % facts}"
     facts["score"] = numbers.format_number(release.similar_questions.value, 2)
@@ -149,8 +151,8 @@ def _recheck_sentence(release: Release) -> str:
     if due <= 0:
         return ""
     text = ngettext(
-        "%(count)d answer with an earlier rating is due to be rated again, to see whether experts still rate alike.",
-        "%(count)d answers with earlier ratings are due to be rated again, to see whether experts still rate alike.",
+        "Have %(count)d answer with an earlier rating rated again, to check that experts still rate the same.",
+        "Have %(count)d answers with earlier ratings rated again, to check that experts still rate the same.",
         due,
     )
     return text % {"count": due}

@@ -43,13 +43,13 @@ def test_first_sentence_tells_score_and_cost(client: Client, releases: Releases)
     score = (59 + 80) / 40 / 5
     page = page_of(client, run)
     assert f"Experts would give rag v2 a score of {score:.2f} on these questions" in page
-    assert "This took 20 newly rated answers, because 20 answers are the same as in earlier releases" in page
+    assert "Experts rated 20 answers for this. 20 answers are the same as in earlier releases" in page
 
 
 def test_release_without_a_sample_says_so(client: Client, releases: Releases) -> None:
     page = page_of(client, rate_release(releases))
     assert "rag v2 has no standing score yet: experts have rated 20 of its 40 answers in earlier releases" in page
-    assert "10 answers with earlier ratings are due to be rated again" in page
+    assert "Have 10 answers with earlier ratings rated again" in page
     assert "Request recheck" not in page
 
 
