@@ -57,11 +57,14 @@ class Command(SiteCommand):
 
     @contextmanager
     def _toy_judge(self) -> Iterator[None]:
-        """Run the toy judge beside the site and allow calls to it; an installed package has none."""
-        is_taken = is_port_in_use("127.0.0.1", TOY_PORT)
-        if is_taken:
-            self.stderr.write(f"Port {TOY_PORT} is in use, so the toy judge and calibration are not available.")
-        if is_taken or not TOY_JUDGE.exists():
+        """Run the toy judge beside the site and allow calls to it, or print why it is not available."""
+        problem = ""
+        if not TOY_JUDGE.exists():
+            problem = "This installed package has no examples"
+        elif is_port_in_use("127.0.0.1", TOY_PORT):
+            problem = f"Port {TOY_PORT} is in use"
+        if problem:
+            self.stderr.write(f"{problem}, so the toy judge and calibration are not available.")
             yield
             return
         os.environ["CONCORD_JUDGE_ORIGINS"] = ",".join([*settings.CONCORD_JUDGE_ORIGINS, TOY_ORIGIN])
