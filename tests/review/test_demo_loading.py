@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from evaluation.models import JudgeVersion, RubricVersion, Run, User
 from evaluation.runs.execution import drain
 from review.calibration.overview import overview
 from review.calibration.workbench import load_workbench
+from review.management.commands import demo
 from review.management.demo.calibration import load_calibration
 from review.management.demo.loader import QUEUE_TEXTS, create_demo_users, demo_project, load_demo
 from review.models import Exposure, GoldSet, ReviewQueue
@@ -126,3 +129,13 @@ def test_page_names_the_command_that_starts_the_toy_judge(settings: Any) -> None
     client.post(action[1], {"judge": judge.pk, "family": draft.family, "rubric": draft.pk})
     drain(Run.objects.latest("pk").pk, seconds=60)
     assert "(toy judge (started by make demo))" in client.get(page).content.decode()
+
+
+def test_demo_of_an_installed_package_says_that_calibration_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "TOY_JUDGE", Path("nowhere.py"))
+    errors = io.StringIO()
+    with demo.Command(stderr=errors)._toy_judge():
+        pass
+    assert errors.getvalue() == (
+        "This installed package has no examples, so the toy judge and calibration are not available.\n"
+    )
