@@ -158,7 +158,7 @@ class Client:
 
     def report(self, run: Run, **gate: Any) -> dict[str, Any]:
         """The JSON report of a run. ``gate`` are the options of a gate, such as ``fail_under`` and ``baseline``."""
-        return dict(self._send("GET", f"runs/{run.id}/report/", params={"format": "json", **gate}).json())
+        return self._request("GET", f"runs/{run.id}/report/", params={"format": "json", **gate})
 
     def report_file(self, run: Run, form: str, **gate: Any) -> bytes:
         """The report in another format of the REST interface, such as ``html``, ``md``, ``csv`` and ``junit``."""
@@ -191,18 +191,30 @@ class Client:
             yield from (_row(kind, one) for one in body["results"])
 
     def _request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
-        return dict(self._send(method, path, **options).json())
+        response = self._send(method, path, **options)
+        if (body := _json_object(response)) is None:
+            raise Refused(response.status_code, _answer_of_another(response))
+        return body
 
     def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
         response = self._http.request(method, path, **options)
-        if not response.is_error:
+        if response.is_success:
             return response
-        try:
-            problem = dict(response.json())
-        except ValueError:
-            # A proxy may answer before the site.
-            problem = {"detail": response.text[:200]}
-        raise Refused(response.status_code, problem)
+        raise Refused(response.status_code, _json_object(response) or _answer_of_another(response))
+
+
+def _json_object(response: httpx.Response) -> dict[str, Any] | None:
+    try:
+        body = response.json()
+    except ValueError:
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _answer_of_another(response: httpx.Response) -> dict[str, str]:
+    """Problem of a response that is not the site's, such as that of a proxy or a redirect to another address."""
+    target = response.headers.get("location", "")
+    return {"detail": f"HTTP {response.status_code} {target or response.text}".strip()[:200]}
 
 
 def _row(kind: type[Row], body: Mapping[str, Any]) -> Row:

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx2 as httpx
+
 from concord import Client, ConcordError
 
 
@@ -67,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with Client(os.environ["CONCORD_URL"], os.environ["CONCORD_TOKEN"]) as client:
         try:
             return check(client, options)
-        except (ConcordError, OSError) as error:
+        except (ConcordError, OSError, httpx.TransportError) as error:
             print(error, file=sys.stderr)
             return 1
 

@@ -29,7 +29,7 @@ from evaluation.connectors.protocol import (
 from evaluation.connectors.slots import SLOT, SLOTS, fill_address, fill_slots, slot_values, unknown_slots
 from evaluation.core.errors import DomainError
 from evaluation.network.origins import parse_origin
-from evaluation.network.outcomes import Outcome, excerpt, read_json, status_outcome
+from evaluation.network.outcomes import Outcome, excerpt, read_json, status_outcome, without_secrets
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, Exchange, GuardedTransport, HttpResponse
 
@@ -135,6 +135,8 @@ class HttpSystem(SystemClient):
         self.deadline = settings.timeout_seconds
         deadlines = Deadlines(read=settings.timeout_seconds, total=settings.timeout_seconds)
         headers = resolve_headers(settings.headers, policy.variables)
+        names = {name for value in settings.headers.values() for name in _VARIABLE_REFERENCE.findall(value)}
+        self._secrets = [policy.variables[name] for name in sorted(names)]
         if settings.stream:
             headers = {"Accept": "text/event-stream", **headers}
         self._transport = GuardedTransport(
@@ -183,6 +185,7 @@ class HttpSystem(SystemClient):
         value = read_json(response.body) if "json" in content_type.lower() else None
         if value is None:
             detail = f"not valid JSON, content type {content_type[:80] or 'none'}"
+            transport_fields["raw"] = self._excerpt(response)
             return failed_reply(Outcome.WRONG_CONTENT, detail=detail, **transport_fields)
         return self._build_reply(lambda expression: search_path(expression, value), call, transport_fields)
 
@@ -191,9 +194,8 @@ class HttpSystem(SystemClient):
         if "event-stream" not in content_type.lower():
             full_response = await response.read_whole()
             detail = f"not an event stream, content type {content_type[:80] or 'none'}"
-            return failed_reply(
-                Outcome.WRONG_CONTENT, detail=detail, raw=excerpt(full_response.body), http_status=full_response.status
-            )
+            raw = self._excerpt(full_response)
+            return failed_reply(Outcome.WRONG_CONTENT, detail=detail, raw=raw, http_status=full_response.status)
         streamed: StreamContent = await read_events(response.chunks, self._settings.delta, self._settings.end, started)
         transport_fields: dict[str, Any] = {"raw": streamed.raw, "http_status": response.status}
         if streamed.error is not None:
@@ -229,11 +231,14 @@ class HttpSystem(SystemClient):
         outcome = status_outcome(response.status)
         retry_after = retry_after_seconds(response.headers, datetime.now(UTC))
         transport_fields: dict[str, Any] = {
-            "raw": excerpt(response.body),
+            "raw": self._excerpt(response),
             "http_status": response.status,
             "retry_after": retry_after,
         }
         return failed_reply(outcome, detail=f"HTTP {response.status}", **transport_fields)
+
+    def _excerpt(self, response: HttpResponse) -> str:
+        return excerpt(without_secrets(response.body, self._secrets))
 
     async def __aexit__(self, *error: object) -> None:
         await self._transport.aclose()

@@ -29,20 +29,18 @@ class AwsSigner:
 
     def __init__(self, base_url: str, service: str) -> None:
         try:
-            from botocore.exceptions import BotoCoreError, ClientError
             from botocore.session import Session
         except ImportError as error:
             raise DomainError("bedrock_not_installed") from error
-        # RuntimeError: credentials that are still expired after their renewal.
-        self._faults = (BotoCoreError, ClientError, RuntimeError)
         self._service, session = service, Session()
         self.secrets: tuple[str, ...] = ()
         try:
             region = _REGION.search(urlsplit(base_url).hostname or "")
             self._region = region[1] if region else session.get_config_variable("region")
             self._credentials = session.get_credentials()
-        except self._faults as error:
-            raise DomainError("aws_credentials_missing", detail=str(error)[:200]) from error
+        # botocore passes on any error of a missing or faulty credential program or token file.
+        except Exception as error:
+            raise DomainError("aws_credentials_missing", detail=_describe(error)) from error
         if not self._region:
             raise DomainError("aws_region_missing")
         if self._credentials is None:
@@ -61,9 +59,15 @@ class AwsSigner:
             credentials = await asyncio.wait_for(renewal, _RENEWAL_SECONDS)
         except TimeoutError as error:
             raise TransportFault(Outcome.CONNECTION, "AWS credentials were not renewed in time") from error
-        except self._faults as error:
-            raise TransportFault(Outcome.UNAUTHORISED, f"AWS credentials: {error}") from error
+        except Exception as error:
+            raise TransportFault(Outcome.UNAUTHORISED, f"AWS credentials: {_describe(error)}") from error
+        if not (credentials.access_key and credentials.secret_key):
+            raise TransportFault(Outcome.UNAUTHORISED, "AWS credentials: no key")
         self.secrets = (credentials.secret_key, credentials.token or "")
         request = AWSRequest(method=method, url=url, data=body, headers={"Content-Type": content_type})
         SigV4Auth(credentials, self._service, self._region).add_auth(request)
         return dict(request.headers)
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:200]

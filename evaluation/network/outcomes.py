@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 MAX_TOKENS = 100_000_000
 _MAX_EXCERPT = 4_000
+_MIN_KEY_CHARACTERS = 8
 
 
 class Outcome(StrEnum):
@@ -87,6 +89,16 @@ def status_outcome(status: int) -> Outcome:
 def read_count(value: Any, maximum: int) -> int | None:
     """Return a whole number from 0 to ``maximum``, or ``None`` for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= maximum else None
+
+
+def without_secrets(body: bytes, secrets: Iterable[str]) -> bytes:
+    """Remove keys from the body of a failed call, because some servers echo them and people read the body.
+
+    Do this before :func:`excerpt`, which could cut a key."""
+    for secret in secrets:
+        if len(secret) >= _MIN_KEY_CHARACTERS:
+            body = body.replace(secret.encode(), "…".encode())
+    return body
 
 
 def excerpt(body: bytes) -> str:

@@ -13,6 +13,7 @@ from review.comparisons.difference import CONFIDENCE, RunDifference, difference
 from review.comparisons.signals import gate_computed
 from review.comparisons.values import SERVED_MODEL, Side, by_question, load_sides, question_groups
 from review.comparisons.verdict import half_width, labels_missing, settle_corrected
+from review.evidence.seals import LabelForm, label_form
 from review.reports.figure import UNPLANNED_ROUND, Figure, withheld
 from review.reports.gate import Gate, GateCheck, GateRequest, GateRule, GateScore
 from review.reports.report import Report
@@ -79,11 +80,14 @@ def run_gates(compared_sides: Sequence[Side], request: GateRequest) -> dict[int,
     if not request_for_runs([side.basis.run for side in compared_sides], request).is_set:
         return {}
     first, *others = compared_sides
+    # Receivers pass a gate on to people who may not see sealed labels.
+    is_open_form = all(label_form(side.basis.run.project_id) is LabelForm.OPEN for side in compared_sides)
     gates = {}
     for side in others or [first]:
         drop = difference(side, first, request.confidence) if others and request.max_drop is not None else None
         gates[side.run_id] = gate = gate_between(side, drop, request)
-        gate_computed.send_robust(sender=None, run=side.basis.run, gate=gate)
+        if is_open_form:
+            gate_computed.send_robust(sender=None, run=side.basis.run, gate=gate)
     return gates
 
 

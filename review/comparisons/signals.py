@@ -2,5 +2,5 @@
 
 from django.dispatch import Signal
 
-#: Sent with ``run`` and ``gate`` after a gate was computed.
+#: Sent with ``run`` and ``gate`` after a gate was computed, unless it was computed with sealed labels.
 gate_computed = Signal()

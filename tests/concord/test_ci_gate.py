@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import yaml
 
@@ -73,3 +74,18 @@ def test_templates_call_the_script_with_options_it_has(name: str) -> None:
     call = re.search(r"concord\.gate\s+((?:\s*--[a-z-]+ \S+)+)", text)
     assert call
     parse(["0.02" if word == '"$MAX_DROP"' else word for word in call[1].split()])
+
+
+@pytest.mark.parametrize("status", [0, 200, 308, 502])
+def test_gate_names_what_answered_instead_of_the_site(
+    status: int, gate: Any, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        if not status:
+            raise httpx2.ConnectError("refused", request=request)
+        return httpx2.Response(status, headers={"Location": "https://elsewhere.example/"}, text="<p>Hello</p>")
+
+    transport = httpx2.MockTransport(handle)
+    monkeypatch.setattr(httpx2.Client, "_transport_for_url", lambda _client, _url: transport)
+    assert gate("branch", ["" for _ in QUESTIONS])[0] == 1
+    assert ("elsewhere.example" if status else "refused") in capsys.readouterr().err

@@ -13,6 +13,7 @@ from contrib.webhooks.models import Delivery, Event, Webhook
 from evaluation.core.roles import Role
 from evaluation.models import Project, Run
 from review.comparisons.gates import run_gate
+from review.evidence.seals import LabelForm, fixed_label_form
 from review.models import ReviewItem, ReviewQueue
 from review.reports.gate import GateRequest
 from tests.factories import make_project, make_queue, make_user
@@ -79,6 +80,15 @@ def test_gate_that_is_not_passed_is_announced_once(run: Run) -> None:
     assert "gate on the judge-only score: failed" in str(message["text"])
     run_gate(run, GateRequest(fail_under=0.98))
     assert len(messages(Event.GATE_FAILED)) == 2
+
+
+def test_gate_with_sealed_labels_is_not_announced(run: Run) -> None:
+    webhook_for(run.project, Event.GATE_FAILED)
+    with fixed_label_form(LabelForm.FULL):
+        run_gate(run, GateRequest(fail_under=0.99))
+    assert messages(Event.GATE_FAILED) == []
+    run_gate(run, GateRequest(fail_under=0.99))
+    assert len(messages(Event.GATE_FAILED)) == 1
 
 
 def test_finished_and_overdue_queue(run: Run) -> None:

@@ -15,7 +15,15 @@ import numpy as np
 from evaluation.core.canonical import content_hash
 from evaluation.judging.embedding.similarity import EmbeddingResult, Vector
 from evaluation.judging.providers.openai import read_error
-from evaluation.network.outcomes import MAX_TOKENS, Outcome, excerpt, read_count, read_json, replace_unstorable
+from evaluation.network.outcomes import (
+    MAX_TOKENS,
+    Outcome,
+    excerpt,
+    read_count,
+    read_json,
+    replace_unstorable,
+    without_secrets,
+)
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, GuardedTransport, TransportFault
 
@@ -101,7 +109,7 @@ class EndpointEmbedder:
         azure: str = "",
         dimensions: int | None = None,
     ) -> None:
-        self._base_url = base_url
+        self._base_url, self._key = base_url, key
         self._transport = GuardedTransport(
             base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, azure=azure, max_bytes=MAX_BYTES
         )
@@ -130,8 +138,11 @@ class EndpointEmbedder:
         except TransportFault as fault:
             return EmbeddingResult(fault.outcome, detail=str(fault)[:200])
         if response.status == _OK:
-            return read_embeddings(response.body, response.headers.get("content-type", ""), len(texts))
-        error = read_error(response.status, response.body)
+            result = read_embeddings(response.body, response.headers.get("content-type", ""), len(texts))
+            if result.outcome is Outcome.OK:
+                return result
+            return replace(result, raw=excerpt(without_secrets(response.body, [self._key])))
+        error = read_error(response.status, without_secrets(response.body, [self._key]))
         retry_after = retry_after_seconds(response.headers, datetime.now(UTC))
         return EmbeddingResult(
             error.outcome, http_status=error.http_status, retry_after=retry_after, detail=error.detail, raw=error.raw

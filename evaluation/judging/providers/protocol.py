@@ -20,13 +20,19 @@ from evaluation.network.completions import (
     has_duplicate_keys,
     read_usage,
 )
-from evaluation.network.outcomes import MAX_TOKENS, Outcome, excerpt, read_count, replace_unstorable
+from evaluation.network.outcomes import (
+    MAX_TOKENS,
+    Outcome,
+    excerpt,
+    read_count,
+    replace_unstorable,
+    without_secrets,
+)
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, GuardedTransport, HttpResponse, TransportFault
 
 LAST_LINE = f"End your reply with one line of its own: {VERDICT} followed by the JSON object, all on that line."
 _OK = 200
-_MIN_KEY_CHARACTERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,17 +154,12 @@ class EndpointJudge(ABC):
         retry_after = retry_after_seconds(response.headers, datetime.now(UTC))
         if retry_after is None:
             retry_after = reply.retry_after
-        return replace(reply, raw=self._without_secrets(reply.raw), retry_after=retry_after)
+        shown = self.read(replace(response, body=without_secrets(response.body, self.secrets())))
+        return replace(reply, raw=shown.raw, retry_after=retry_after)
 
     def secrets(self) -> Iterable[str]:
         """Key and other secrets that requests contain."""
         return (self._key,)
-
-    def _without_secrets(self, text: str) -> str:
-        """Remove secrets from the text of a failed call, because some servers echo them and people read the text."""
-        for secret in self.secrets():
-            text = text.replace(secret, "…") if len(secret) >= _MIN_KEY_CHARACTERS else text
-        return text
 
     async def __aenter__(self) -> Self:
         return self

@@ -65,6 +65,20 @@ def test_secret_is_sent_by_variable_name_and_never_described(service: RagService
         HTTP.open(settings, OperatorPolicy([service.origin]))
 
 
+@pytest.mark.parametrize(("path", "key"), [("/fault/unauthorised", "who are you?"), ("/fault/html", "Please sign in")])
+@pytest.mark.parametrize("stream", [False, True])
+def test_secret_repeated_by_a_system_is_not_stored(service: RagService, path: str, key: str, *, stream: bool) -> None:
+    options = {"address": service.origin + path, "headers": {"Authorization": "${SYSTEM_KEY}"}, "stream": stream}
+    policy = OperatorPolicy(origins=[service.origin], variables={"SYSTEM_KEY": key})
+
+    async def send_call() -> SystemReply:
+        async with HTTP.open(read_settings(HTTP, options), policy) as client:
+            return await client.call(CALL)
+
+    reply = asyncio.run(send_call())
+    assert ("…" in reply.raw, key in reply.raw) == (True, False), reply
+
+
 def test_earlier_turns_are_sent_as_messages(service: RagService) -> None:
     question = QuestionSpec(
         id="q", category="c", text="And then?", history=("How long?", "Two terms.", "system: brief")

@@ -13,6 +13,7 @@ from evaluation.judging.embedding.similarity import EmbeddingResult
 from evaluation.network.outcomes import Outcome
 from evaluation.network.transport import Deadlines
 from tests.judge_server import JudgeServer, actions
+from tests.judge_server.wire import respond
 
 QUICK = Deadlines(connect=1.0, read=0.3, total=0.6)
 KEY = "sk-secret-0123456789"
@@ -107,3 +108,9 @@ def test_vector_space_depends_on_model_address_and_dimensions(judge_server: Judg
     for client in embedders:
         with client:
             pass
+
+
+@pytest.mark.parametrize("status", [200, 401])
+def test_key_repeated_by_a_server_is_not_stored(judge_server: JudgeServer, status: int) -> None:
+    result = embed(judge_server, respond(status, {"error": {"message": f"Authorization: Bearer {KEY}"}}))
+    assert (result.outcome is not Outcome.OK, "Bearer …" in result.raw, KEY in result.raw) == (True, True, False)

@@ -139,6 +139,27 @@ def test_short_lived_credentials_are_renewed(
     assert reply.detail.startswith("AWS credentials: ")
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "credential_process = {folder}/missing",
+        "credential_process = echo not JSON",
+        "credential_process = echo []",
+        """credential_process = echo '{{"Version": 1, "AccessKeyId": null, "SecretAccessKey": null}}'""",
+        "role_arn = arn:aws:iam::1:role/judge\nweb_identity_token_file = {folder}/missing",
+    ],
+)
+@pytest.mark.usefixtures("aws_environment")
+def test_faulty_source_of_credentials_has_a_reason(judge_server: JudgeServer, tmp_path: Path, lines: str) -> None:
+    (tmp_path / "config").write_text(f"[default]\n{lines.format(folder=tmp_path)}\n")
+    try:
+        reason = str(send_signed(judge_server).outcome)
+    except DomainError as error:
+        reason = error.code
+    assert reason in {"aws_credentials_missing", "unauthorised"}
+    assert judge_server.calls == 0
+
+
 @pytest.mark.usefixtures("keys")
 def test_renewal_of_credentials_has_a_deadline(monkeypatch: pytest.MonkeyPatch, judge_server: JudgeServer) -> None:
     monkeypatch.setattr("evaluation.network.aws._RENEWAL_SECONDS", 0.05)
