@@ -6,7 +6,10 @@ child runs again with all replies so far."""
 from __future__ import annotations
 
 import json
+import math
 import os
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -145,6 +148,9 @@ class PackageProcess:
         """Start the child with the module path of this process. Standard output belongs to commands, so the child
         writes to standard error."""
         self._connection, connection = Pipe()
+        # A child that does not read must not hold a call that is larger than the socket's buffer.
+        with socket.socket(fileno=os.dup(self._connection.fileno())) as parent_end:
+            parent_end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", math.ceil(self._seconds), 0))
         sources = [[*astuple(package.source), package.stamp] for package in loading.PACKAGES]
         arguments = [str(connection.fileno()), str(LOAD_SECONDS), json.dumps(sources)]
         self._child = subprocess.Popen(  # noqa: S603 -- our own module

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluation.accounts import access
@@ -14,7 +14,7 @@ from review.decisions.cases import open_cases
 from review.models import ReviewQueue
 from review.queues.access import cases_for_lead, outside_readers_language
 from review.queues.pace import queue_seconds
-from review.queues.progress import own_progress_by_queue
+from review.queues.progress import OwnProgress, own_progress_by_queue, rating_counts
 from review.reports.report import Report
 from review.reports.verdict import MetricTrust, verdict_of
 
@@ -98,13 +98,12 @@ def load_open_work(user: User) -> OpenWork:
     )
     queues = list(own_queues)
     progress = own_progress_by_queue(queues, user)
-    seconds = queue_seconds(
-        {queue: progress[queue.pk].median_seconds for queue in queues if progress[queue.pk].remaining}
-    )
+    remaining = _remaining_items(queues, progress)
+    seconds = queue_seconds({queue: progress[queue.pk].median_seconds for queue in queues if remaining[queue.pk]})
     waiting = [
-        WaitingQueue(queue, remaining, remaining * seconds[queue.pk])
+        WaitingQueue(queue, remaining[queue.pk], remaining[queue.pk] * seconds[queue.pk])
         for queue in queues
-        if (remaining := progress[queue.pk].remaining)
+        if remaining[queue.pk]
     ]
     runs = access.visible(Run.objects.select_related(Run.NAME_RELATION), user, Action.EVALUATE)
     open_runs = list(runs.filter(state__in=[Run.State.DRAFT, Run.State.INCOMPLETE]).order_by("-pk")[:20])
@@ -115,6 +114,19 @@ def load_open_work(user: User) -> OpenWork:
         drafts=tuple(run for run in open_runs if run.state == Run.State.DRAFT),
         incomplete=tuple(run for run in open_runs if run.state == Run.State.INCOMPLETE),
     )
+
+
+def _remaining_items(queues: Sequence[ReviewQueue], progress: Mapping[int, OwnProgress]) -> dict[int, int]:
+    """Items that the person may still rate, by queue: in a pool without repeats at most the ratings that all members
+    still owe."""
+    remaining = {queue.pk: progress[queue.pk].remaining for queue in queues}
+    pools = [
+        queue
+        for queue in queues
+        if queue.distribution == ReviewQueue.Distribution.POOL and remaining[queue.pk] and not queue.repeat_share
+    ]
+    counts = rating_counts(pools) if pools else {}
+    return remaining | {pk: min(remaining[pk], max(0, needed - given)) for pk, (given, needed) in counts.items()}
 
 
 def _disputed_queues(user: User) -> Sequence[tuple[ReviewQueue, int]]:

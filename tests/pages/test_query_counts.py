@@ -46,7 +46,7 @@ def count_after_first_view(world: World, person: str, url: str) -> int:
 
 
 PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
-    "home of a lead": ("lead", lambda w: reverse("home"), 23),
+    "home of a lead": ("lead", lambda w: reverse("home"), 25),
     "runs": ("lead", lambda w: reverse("run-list"), 10),
     "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 15),
     "answers of a run": ("lead", lambda w: reverse("run-answers", args=[w.run.pk]), 24),
@@ -55,7 +55,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "answer": ("lead", lambda w: reverse("answer", args=[w.answer.pk]), 29),
     "queues for a lead": ("lead", lambda w: reverse("queue-list"), 10),
     "queues for a member": ("member", lambda w: reverse("queue-list"), 8),
-    "home of a member": ("member", lambda w: reverse("home"), 14),
+    "home of a member": ("member", lambda w: reverse("home"), 16),
     "queue for a lead": ("lead", lambda w: reverse("queue", args=[w.queue.pk]), 12),
     "people of a queue": ("lead", lambda w: reverse("queue-people", args=[w.queue.pk]), 13),
     "items of a queue": ("lead", lambda w: reverse("queue-items", args=[w.queue.pk]), 11),

@@ -31,6 +31,10 @@ CODE = """
         while True:
             pass
 
+    def stop_later():
+        import signal, threading
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGSTOP)).start()
+
     def fail():
         raise ValueError("no \\x00 such \\ud800 unit")
 
@@ -41,6 +45,7 @@ CODE = """
         "exit": lambda: exit(3),
         "abort": lambda: os._exit(7),
         "hang": hang,
+        "stop later": lambda: stop_later() or Result.scored(0.5),
         "hang in C": hang_in_c,
         "none": lambda: None,
         "number": lambda: 0.5,
@@ -115,6 +120,13 @@ def test_endless_call_is_ended(process: PackageProcess, text: str, capfd: pytest
     assert compute(process, "score").value == 0.25
     # The log says where the code was.
     assert f"in {text.replace(' ', '_').casefold()}" in capfd.readouterr().err
+
+
+def test_call_that_a_stopped_process_does_not_read_is_ended(process: PackageProcess) -> None:
+    assert compute(process, "stop later").value == 0.5
+    time.sleep(0.3)
+    assert compute(process, "x" * 3_000_000) == Result.failed("metric_timeout: behaviour, 2 s")
+    assert compute(process, "score").value == 0.25
 
 
 def test_metric_that_always_hangs_is_not_called_again(process: PackageProcess) -> None:

@@ -30,7 +30,7 @@ def rate(queue: ReviewQueue, user: User, count: int, milliseconds: int) -> None:
         assignment = next_assignment(queue, user)
         assert assignment
         values = {"correctness": RatingInput(3), "faithfulness": RatingInput(3)}
-        submit(assignment, values, idempotency_key=f"{number}", by=user, active_ms=milliseconds)
+        submit(assignment, values, idempotency_key=f"{assignment.pk}", by=user, active_ms=milliseconds)
 
 
 def test_nine_timed_answers_leave_the_guess_and_ten_replace_it() -> None:
@@ -69,3 +69,14 @@ def test_home_page_expects_no_seconds_after_one_quick_rating() -> None:
     rate(queue, reviewer, 1, 2_000)
     (waiting,) = load_open_work(reviewer).queues
     assert (waiting.waiting, waiting.seconds) == (19, 19 * 80.0)
+
+
+def test_home_page_offers_nothing_in_a_pool_that_others_have_rated() -> None:
+    run = run_with()
+    people = [make_user("reviewer", run.project) for _ in range(2)]
+    queue = make_queue(run, people)
+    rate(queue, people[0], 15, 2_000)
+    (waiting,) = load_open_work(people[1]).queues
+    assert waiting.waiting == 5
+    rate(queue, people[0], 5, 2_000)
+    assert load_open_work(people[1]).queues == ()
