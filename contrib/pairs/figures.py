@@ -90,7 +90,8 @@ def require_all_rated(pair_set: PairSet, reader: User) -> None:
     """Check that the reader has rated all pairs before reading preferences of others.
 
     :raises DomainError: ``pairs_left`` if the reader rates in the comparison and has pairs left."""
-    is_rater = pair_set.closed_at is None and pair_set.members.filter(reviewer=reader).exists()
+    # Closed or not: whoever closes a comparison may reopen it and go on rating.
+    is_rater = pair_set.members.filter(reviewer=reader).exists()
     if is_rater and pair_card(pair_set, reader) is not None:
         raise DomainError("pairs_left")
 

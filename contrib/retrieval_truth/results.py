@@ -88,7 +88,8 @@ def refuse_unfinished_rater(repair: RetrievalRepair, reader: User) -> None:
     """Refuse a reader who still has passages to rate, so that others' ratings do not influence them.
 
     :raises DomainError: ``passages_left``."""
-    is_rater = repair.closed_at is None and repair.members.filter(reviewer=reader).exists()
+    # Closed or not: whoever closes a repair may reopen it and go on rating.
+    is_rater = repair.members.filter(reviewer=reader).exists()
     if is_rater and next_card(repair, reader) is not None:
         raise DomainError("passages_left")
 

@@ -25,7 +25,7 @@ from review import models
 from review.agreement.variation import VariationMeasure, variation_measures
 from review.evidence.answers import answer_lengths
 from review.evidence.effective import RunEvidence, load_evidence, run_samples
-from review.evidence.experts import Anchoring, anchoring, anchoring_json
+from review.evidence.experts import Anchoring, anchoring, anchoring_json, is_standing
 from review.evidence.sampling import RatedMetric, Samples, weight_answers
 from review.evidence.scorers import RULES, JudgedValue, Scorer, metric_title
 from review.evidence.seals import label_form
@@ -467,12 +467,13 @@ def _hash_inputs(run: Run, resamples: int, seed: int, by: Breakdown, inputs: Seq
 def _agreement_inputs(runs: Sequence[Run]) -> dict[int, list[int | str | None]]:
     """Inputs of each run's figures: newest keys and counts of the tables, and the form in which labels are read.
 
-    The tables only grow, so these values reveal every addition. Seven queries, and those of the reader's form."""
+    The tables only grow, so these values reveal every addition. Ratings that are undone leave, and return only with a
+    newer one. Seven queries, and those of the reader's form."""
     answer_sets = {run.pk: run.answer_set_id for run in runs}
     answer_set_path = "answer__answer_set_id"
     scores = _newest_keys(Score.objects.filter(run__in=answer_sets), "run_id")
     ratings = _newest_keys(
-        models.Rating.objects.filter(**{f"{answer_set_path}__in": answer_sets.values()}), answer_set_path
+        models.Rating.objects.filter(is_standing(), **{f"{answer_set_path}__in": answer_sets.values()}), answer_set_path
     )
     members = _newest_keys(
         FrameMember.objects.filter(**{f"{answer_set_path}__in": answer_sets.values()}), answer_set_path

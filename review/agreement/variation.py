@@ -14,7 +14,7 @@ from evaluation.core.metric_specs import Bilingual
 from evaluation.core.scales import Scale
 from evaluation.models import MetricDefinition
 from review.evidence.effective import RunEvidence
-from review.evidence.experts import ExpertRating, agreement_ratings, read_ratings
+from review.evidence.experts import ExpertRating, agreement_ratings, is_standing, read_ratings
 from review.evidence.scorers import RULES, AnswerMetricKey, Scorer, metric_title
 from review.evidence.seals import readable
 from review.models import Rating, ReviewQueue
@@ -152,7 +152,9 @@ class Consistency:
 
 def reviewer_consistency(queue: ReviewQueue) -> list[Consistency]:
     """Consistency of every reviewer and metric with a comparable answer, by reviewer. Two queries."""
-    rows = read_ratings(readable(Rating.objects.filter(assignment__item__queue=queue, phase="initial", blind=True)))
+    rows = read_ratings(
+        readable(Rating.objects.filter(is_standing(), assignment__item__queue=queue, phase="initial", blind=True))
+    )
     metrics = [row.metric for row in queue.metrics.select_related("metric").order_by("position", "pk")]
     first_ratings = agreement_ratings(rows)
     reviewers = []

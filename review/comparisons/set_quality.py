@@ -19,7 +19,7 @@ from evaluation.extensions import features
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.normalise import content_tokens
 from evaluation.models import MetricDefinition, QuestionSet, Score
-from review.evidence.experts import agreement_ratings, read_ratings_with
+from review.evidence.experts import agreement_ratings, is_standing, read_ratings_with
 from review.evidence.rating_input import FlagKind, OverrideReason
 from review.evidence.seals import readable
 from review.models import EventRuling, ItemEvent, Rating
@@ -187,7 +187,9 @@ def _passages(questions: QuestionSet, specs: Sequence[QuestionSpec]) -> dict[str
 def _reference_review(questions: QuestionSet, specs: Mapping[int, QuestionSpec]) -> ReferenceReview:
     """Review references by the ratings of metrics that compare answers with them. Four queries."""
     names = [spec.name for spec in judge_metrics() if "reference" in spec.inputs]
-    reference_ratings = Rating.objects.filter(answer__answer_set__question_set=questions, metric__name__in=names)
+    reference_ratings = Rating.objects.filter(
+        is_standing(), answer__answer_set__question_set=questions, metric__name__in=names
+    )
     rows = list(read_ratings_with(readable(reference_ratings), "answer__question", "reason_code"))
     question_of = {row.answer_id: question for row, (question, _) in rows}
     raters, rejections, upheld = defaultdict(set), defaultdict(set), set()

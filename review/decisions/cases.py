@@ -17,6 +17,7 @@ from evaluation.core.scales import ScaleKind
 from evaluation.models import User
 from review.evidence.answers import record_exposure
 from review.evidence.effective import adjudicated_metrics_by_answer, standing_decision
+from review.evidence.experts import is_standing
 from review.evidence.rating_input import scale_distance
 from review.evidence.scorers import majority
 from review.evidence.seals import readable
@@ -181,7 +182,7 @@ def _open_events(items: Sequence[ReviewItem]) -> defaultdict[int, list[ItemEvent
 
 
 def _first_ratings(items: Sequence[ReviewItem]) -> defaultdict[int, list[Rating]]:
-    rows = readable(Rating.objects.filter(assignment__item__in=items, phase="initial"))
+    rows = readable(Rating.objects.filter(is_standing(), assignment__item__in=items, phase="initial"))
     rows = rows.select_related("metric", "assignment")
     newest = {(row.assignment_id, row.metric_id): row for row in rows.order_by("seq", "pk")}
     by_item: defaultdict[int, list[Rating]] = defaultdict(list)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import may
@@ -20,8 +20,10 @@ from review.evidence.effective import standing_decision
 from review.evidence.invalidation import invalidate_figures
 from review.evidence.rating_input import check_value
 from review.evidence.seals import sealed_answers
-from review.models import Assignment, Override, Rating
-from review.ratings.item_state import RATED
+from review.models import Assignment, Override, Rating, ReviewItem, ReviewQueue
+from review.models.queues import FIRST_OCCASION
+from review.ratings.item_state import PASSED, RATED
+from review.ratings.leases import available_to
 
 MAX_REASON_CHARS = 10_000
 OverrideKind = Override.Kind
@@ -76,11 +78,29 @@ def find_metric(answer: Answer, name: str) -> MetricDefinition:
 
 
 def may_override(user: User, answer: Answer) -> bool:
-    """Return whether the user is a lead of the project, or rated the answer in a queue."""
+    """Return whether the user is a lead of the project, or may override the answer as its rater."""
     return is_lead(user, answer) or (
         may(user, answer.answer_set.project_id, Action.RATE)
-        and Assignment.objects.filter(reviewer=user, item__answer=answer, state__in=RATED).exists()
+        and overridable_by_rater(user).filter(item__answer=answer).exists()
     )
+
+
+def overridable_by_rater(user: User) -> QuerySet[Assignment]:
+    """Rated assignments of the user, whose answers the user may override.
+
+    Left out are those to whose question the user still has to rate another answer: the page of the first one names its
+    system and shows its judge, so the other one would no longer be blind."""
+    own_assignments = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user, state__in=(*RATED, *PASSED))
+    items_to_rate = ReviewItem.objects.filter(
+        ~Exists(own_assignments),
+        available_to(user.pk),
+        answer__question=OuterRef("item__answer__question"),
+        occasion=FIRST_OCCASION,
+        state=ReviewItem.State.OPEN,
+        queue__state=ReviewQueue.State.OPEN,
+        queue__members__reviewer=user,
+    )
+    return Assignment.objects.filter(~Exists(items_to_rate), reviewer=user, state__in=RATED)
 
 
 def is_lead(user: User, answer: Answer) -> bool:
@@ -258,10 +278,8 @@ def _answers_rated_by(user: User, run: Run, answers: set[int]) -> set[int]:
     """Return the answers that the user rated in a queue."""
     if not may(user, run.project_id, Action.RATE):
         return set()
-    rows = Assignment.objects.filter(
-        reviewer=user, item__answer__answer_set_id=run.answer_set_id, state__in=RATED
-    ).values_list("item__answer_id", flat=True)
-    return answers & set(rows)
+    rows = overridable_by_rater(user).filter(item__answer__answer_set_id=run.answer_set_id)
+    return answers & set(rows.values_list("item__answer_id", flat=True))
 
 
 def _decisions_by_answer(metric: MetricDefinition, answers: set[int]) -> dict[int, list[Override]]:

@@ -15,9 +15,15 @@ from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from evaluation.core.canonical import text_hash
 from evaluation.models import Answer, AnswerSet, Context, Run
 from review.evidence.answers import upheld_flags
-from review.evidence.experts import ExpertRating, agreement_ratings, effective_ratings, read_ratings_with
+from review.evidence.experts import (
+    ExpertRating,
+    agreement_ratings,
+    effective_ratings,
+    is_standing,
+    read_ratings_with,
+)
 from review.evidence.scorers import AnswerMetricKey
-from review.models import Assignment, Rating
+from review.models import Rating
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +122,10 @@ def _valid_ratings(ratings: QuerySet[Rating], run: Run) -> QuerySet[Rating]:
     """Keep valid ratings: not withdrawn, not from an example queue, of an answer that is not excluded.
 
     Their rubric version is that of the run's judges."""
-    rated_states = (Assignment.State.SUBMITTED, Assignment.State.REVEALED, Assignment.State.FINISHED)
     judges = run.judges.filter(primary=True, rubric_version__family=OuterRef("rubric_version__family"))
     return ratings.filter(
-        Q(assignment=None) | Q(assignment__state__in=rated_states, assignment__item__queue__example=False),
+        is_standing(),
+        Q(assignment=None) | Q(assignment__item__queue__example=False),
         ~Exists(upheld_flags().filter(event__assignment__item__answer=OuterRef("answer"))),
         ~Exists(judges.exclude(rubric_version=OuterRef("rubric_version"))),
     )

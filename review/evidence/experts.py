@@ -10,11 +10,11 @@ from operator import attrgetter
 from sys import intern
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from evaluation.core.metric_specs import Bilingual
 from review.evidence.scorers import AnswerMetricKey, JudgedValue
-from review.models import Rating
+from review.models import Assignment, Rating
 from review.models.queues import FIRST_OCCASION
 
 
@@ -75,9 +75,16 @@ _FIELDS = (
 
 
 def ratings_of(answer_set_id: int, answer_ids: Collection[int] | None = None) -> QuerySet[Rating]:
-    """Ratings of the answers of a set (or some of them). Runs over one set share its answers and their ratings."""
-    rows = Rating.objects.filter(answer__answer_set_id=answer_set_id)
+    """Ratings of the answers of a set (or some of them), without those that their rater took back and did not give
+    again. Runs over one set share its answers and their ratings."""
+    rows = Rating.objects.filter(is_standing(), answer__answer_set_id=answer_set_id)
     return rows if answer_ids is None else rows.filter(answer_id__in=answer_ids)
+
+
+def is_standing() -> Q:
+    """Condition that a rating is imported, or was not undone since."""
+    rated_states = (Assignment.State.SUBMITTED, Assignment.State.REVEALED, Assignment.State.FINISHED)
+    return Q(assignment=None) | Q(assignment__state__in=rated_states)
 
 
 def read_ratings(ratings: QuerySet[Rating]) -> list[ExpertRating]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, cast
 
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
-from django.db.models import Case, Exists, Manager, OuterRef, Q, QuerySet, When
+from django.db.models import Case, Exists, F, Manager, OuterRef, Q, QuerySet, When
 from django.http import Http404
 from django.utils.translation import get_language
 
@@ -14,7 +14,7 @@ from evaluation.accounts import access
 from evaluation.accounts.access import MAX_ID, M, UserOrAnonymous
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
-from review.decisions.overrides import may_override
+from review.decisions.overrides import may_override, overridable_by_rater
 from review.evidence.answers import has_same_text
 from review.evidence.seals import readable
 from review.models import Assignment, Draw, ItemEvent, QueueMember, Rating, ReviewItem, ReviewQueue
@@ -159,7 +159,9 @@ def visible_ratings(user: UserOrAnonymous) -> QuerySet[Rating]:
     """Ratings that the user may read: own ones, and those of projects whose results the user may see.
 
     Ratings of answers that the user still has to rate, or of equal answers, are left out, so nobody reads another
-    rating first. Of sealed ratings only the own ones are included."""
+    rating first. Of sealed ratings only the own ones are included. ``shown_answer`` and
+    ``shown_run`` are the ids of the answer and of its run, ``None`` while they may not be shown: consecutive ids tell
+    which answers share a system."""
     if not isinstance(user, User):
         return Rating.objects.none()
     own_assignments = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user, state__in=RATED)
@@ -176,6 +178,15 @@ def visible_ratings(user: UserOrAnonymous) -> QuerySet[Rating]:
     )
     rating_projects = access.projects_with(user, Action.RATE).values("pk")
     rows = Rating.objects.filter(Q(reviewer=user, answer__answer_set__project__in=rating_projects) | project_filter)
+    hidden = Q(
+        ~Q(answer__answer_set__project__in=access.projects_with(user, Action.VIEW).values("pk")),
+        assignment__item__queue__hide_system=True,
+        assignment__item__queue__state=ReviewQueue.State.OPEN,
+    )
+    rows = rows.annotate(
+        shown_answer=Case(When(hidden, then=None), default=F("answer_id")),
+        shown_run=Case(When(hidden, then=None), default=F("assignment__item__run_id")),
+    )
     return readable(rows, own=Q(reviewer=user)).order_by("-id")
 
 
@@ -228,9 +239,7 @@ def run_to_override(user: UserOrAnonymous, pk: int | str) -> Run:
     run = _get_or_404(Run.objects.all(), pk)
 
     def is_allowed(person: User) -> bool:
-        rated_assignments = Assignment.objects.filter(
-            reviewer=person, item__answer__answer_set_id=run.answer_set_id, state__in=RATED
-        )
+        rated_assignments = overridable_by_rater(person).filter(item__answer__answer_set_id=run.answer_set_id)
         is_expert = access.may(person, run.project_id, Action.RATE) and rated_assignments.exists()
         return is_expert or access.may(person, run.project_id, Action.OVERRIDE)
 

@@ -20,6 +20,7 @@ from evaluation.scoring.scores import counting_scores
 from evaluation.worker.lifecycle import RunConfig
 from review.evidence.answers import new_seed
 from review.evidence.effective import standing_answers
+from review.evidence.experts import is_standing
 from review.evidence.invalidation import invalidate_figures
 from review.evidence.scorers import CombinedScore, combined_scores
 from review.models import Draw, FrameMember, Rating, ReviewItem, ReviewQueue
@@ -319,7 +320,7 @@ def pending_answers(certain_answers: Collection[int], metric_ids: Iterable[int])
     if not certain_answers:
         return set()
     required_metrics = set(metric_ids)
-    ratings = Rating.objects.filter(answer__in=certain_answers, phase="initial", source="review")
+    ratings = Rating.objects.filter(is_standing(), answer__in=certain_answers, phase="initial", source="review")
     open_items = ReviewItem.objects.filter(answer__in=certain_answers, queue__state=ReviewQueue.State.OPEN)
     open_item_metrics = open_items.values_list("answer", "queue__metrics__metric", "metric_ids")
     finished_answers: set[int] = set()

@@ -175,16 +175,22 @@ class ImportedRatingsSerializer(DataclassSerializer[ImportedRatings]):
         fields = ("human", "judge", "failed", "unchanged", "defined", "authors", "remarks")
 
 
-def _id_filter(field: str) -> NumberFilter:
-    return NumberFilter(field_name=field, min_value=1, max_value=MAX_ID, decimal_places=0)
+def _id_filter(field: str, shown: str = "") -> NumberFilter:
+    """Filter by an id. ``shown``: the annotation that is null where the caller may not see it."""
+
+    def filter_rows(rows: QuerySet[Rating], _name: str, value: int) -> QuerySet[Rating]:
+        # The column itself too, because only it has an index.
+        return rows.filter(**{field: value, shown or field: value})
+
+    return NumberFilter(method=filter_rows, min_value=1, max_value=MAX_ID, decimal_places=0)
 
 
 class RatingFilter(FilterSet):  # type: ignore[misc]  # the package has no types
     """Ratings by answer, queue, run, metric, reviewer and phase."""
 
-    answer = _id_filter("answer_id")
+    answer = _id_filter("answer_id", "shown_answer")
     queue = _id_filter("assignment__item__queue_id")
-    run = _id_filter("assignment__item__run_id")
+    run = _id_filter("assignment__item__run_id", "shown_run")
     metric = CharFilter(method="of_metric", help_text="name of the metric, or the name that reports show for it")
     reviewer = CharFilter(field_name="reviewer__username")
     phase = ChoiceFilter(field_name="phase", choices=[("initial", "initial"), ("final", "final")])

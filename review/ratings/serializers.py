@@ -168,8 +168,10 @@ class PartRatedShown(Serializer[Any]):
 
 
 class RatingShown(ModelSerializer[Rating]):
-    """A rating. Reviewers get only their own."""
+    """A rating. Reviewers get only their own. ``answer`` is null for those in an open queue that hides the system,
+    because consecutive ids tell which answers share one."""
 
+    answer = IntegerField(source="shown_answer", allow_null=True)
     question_id = CharField(source="answer.question.external_id")
     metric = CharField(source="metric.name")
     metric_version = IntegerField(source="metric.version")

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from evaluation.accounts import audit
 from evaluation.core.errors import DomainError
-from evaluation.models import MetricDefinition, Run, User
+from evaluation.models import AnswerSet, MetricDefinition, Run, User
 from review.evidence.answers import exposed_answers, new_seed, shuffle_keys
 from review.evidence.invalidation import invalidate_figures
 from review.models import Draw, FrameMember, Reservation, ReviewItem, ReviewQueue
@@ -52,6 +52,8 @@ def make_pair_queue(
         raise DomainError("too_few_reviewers", needed=reviews_needed, people=len(people))
     if size < 1:
         raise DomainError("size_below_one", size=size)
+    # Locked, so that a second request waits and finds the queue of the first.
+    AnswerSet.objects.select_for_update(no_key=True).get(pk=current.answer_set_id)
     releases, metrics = _load_releases(current, baseline)
     seed = new_seed() if seed is None else seed
     random = Random(f"pairs {seed}")

@@ -25,6 +25,7 @@ from evaluation.formats.label_studio import Control, build_task, labelling_confi
 from evaluation.messages.explanations import explain_reason
 from evaluation.models import Answer, Run, User
 from review.evidence.effective import EffectiveValue, effective_values
+from review.evidence.experts import is_standing
 from review.evidence.scorers import AnswerMetricKey
 from review.evidence.seals import readable
 from review.models import Rating, ReviewItem, ReviewQueue
@@ -42,9 +43,10 @@ BATCH = 200
 class ItemRecord:
     """An item for export: facts, effective values by metric (empty for reviewers), and counting ratings.
 
-    Each reviewer's newest rating of a phase counts. ``run`` and ``system`` are empty for reviewers if the queue hides
-    them."""
+    Each reviewer's newest rating of a phase counts. ``answer_id``, ``run`` and ``system`` are empty for reviewers if
+    the queue hides the system: consecutive ids tell which answers share one."""
 
+    answer_id: int
     facts: dict[str, Any]
     effective: Mapping[str, EffectiveValue]
     ratings: Sequence[dict[str, Any]]
@@ -64,12 +66,14 @@ def reviewer_names(queue: ReviewQueue, reviewer: User | None = None) -> list[str
 
 
 def item_records(queue: ReviewQueue, reviewer: User | None = None) -> Iterator[ItemRecord]:
-    """Yield items on their first occasion, by question and answer, in constant memory. ``reviewer`` limits them to that
-    user's view."""
+    """Yield items on their first occasion, by question, in constant memory. ``reviewer`` limits them to that user's
+    view.
+
+    Answers to one question come in random order: that of their ids would tell which of two systems answered first."""
     rows = queue.items.filter(occasion=FIRST_OCCASION)
     if reviewer is not None:
         rows = rows.filter(assignments__reviewer=reviewer, assignments__state__in=RATED)
-    ids = list(rows.order_by("answer__question__position", "answer_id").values_list("pk", flat=True))
+    ids = list(rows.order_by("answer__question__position", "pk").values_list("pk", flat=True))
     for start in range(0, len(ids), BATCH):
         yield from _batch(queue, ids[start : start + BATCH], reviewer)
 
@@ -86,7 +90,7 @@ def _batch(queue: ReviewQueue, ids: Sequence[int], reviewer: User | None) -> Ite
             effective = {
                 name: value for (run_id, key), (name, value) in values.items() if run_id == run and key[0] == answer
             }
-            yield ItemRecord(_facts(item, queue, reviewer), effective, ratings.get(answer, []))
+            yield ItemRecord(answer, _facts(item, queue, reviewer), effective, ratings.get(answer, []))
 
 
 def _facts(item: ReviewItem, queue: ReviewQueue, reviewer: User | None) -> dict[str, Any]:
@@ -95,7 +99,7 @@ def _facts(item: ReviewItem, queue: ReviewQueue, reviewer: User | None) -> dict[
     return {
         "item": item.pk,
         "state": item.state,
-        "answer_id": answer.pk,
+        "answer_id": None if hidden else answer.pk,
         "run": None if hidden else item.run_id,
         "system": "" if hidden else str(answer.answer_set.system_version),
         "question_id": question.id,
@@ -126,7 +130,7 @@ def _values(items: Any) -> dict[tuple[int, AnswerMetricKey], tuple[str, Effectiv
 
 def _ratings(queue: ReviewQueue, answers: Sequence[int], reviewer: User | None) -> dict[int, list[dict[str, Any]]]:
     """Ratings in this queue by answer: the newest per reviewer, metric, phase and occasion."""
-    rows = Rating.objects.filter(assignment__item__queue=queue, answer__in=answers)
+    rows = Rating.objects.filter(is_standing(), assignment__item__queue=queue, answer__in=answers)
     rows = readable(rows) if reviewer is None else rows.filter(reviewer=reviewer)
     newest: dict[tuple[int, int, str], Rating] = {}
     related = ("metric", "reviewer", "assignment__item")
@@ -314,7 +318,7 @@ def _label_studio(queue: ReviewQueue, reviewer: User | None) -> Iterator[bytes]:
     yield b"["
     for number, record in enumerate(item_records(queue, reviewer)):
         yield (b",\n" if number else b"\n") + json.dumps(
-            build_task(_task_data(record.facts), record.facts["answer_id"]), ensure_ascii=False
+            build_task(_task_data(record.facts), record.answer_id), ensure_ascii=False
         ).encode()
     yield b"\n]\n"
 

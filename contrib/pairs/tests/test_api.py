@@ -118,6 +118,11 @@ def test_rating_lead_reads_nothing_before_the_last_pair(pair_set: PairSet) -> No
     response = lead.get(f"pair-sets/{pair_set.pk}/figures/")
     assert (response.status_code, response.json()["code"]) == (409, "pairs_left")
     assert "run_a" not in lead.get(f"pair-sets/{pair_set.pk}/").json()
+    # Nor by closing it, because it can be reopened.
+    assert lead.post(f"pair-sets/{pair_set.pk}/close/").status_code == 204
+    assert lead.get(f"pair-sets/{pair_set.pk}/figures/").json()["code"] == "pairs_left"
+    assert lead.get(f"pair-sets/{pair_set.pk}/export/").json()["code"] == "pairs_left"
+    assert lead.post(f"pair-sets/{pair_set.pk}/reopen/").status_code == 204
     prefer_a(lead, pair_set, [-2, -2, -2, -2])
     assert lead.get(f"pair-sets/{pair_set.pk}/figures/?resamples=0").status_code == 200
 

@@ -227,6 +227,11 @@ def test_rating_lead_sees_figures_after_the_last_own_passage() -> None:
     label_repair = make_repair(runs, name="x", reviewers=[lead], size=25, k=5)
     with pytest.raises(DomainError, match="passages_left"):
         results_for(label_repair, lead)
+    # Nor by closing it, because it can be reopened.
+    set_open(label_repair, is_open=False, by=lead)
+    with pytest.raises(DomainError, match="passages_left"):
+        results_for(label_repair, lead)
+    set_open(label_repair, is_open=True, by=lead)
     rate_all(label_repair, lead)
     assert results_for(label_repair, lead).rated == 25
 

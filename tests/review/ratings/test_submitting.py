@@ -10,8 +10,10 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from evaluation.core.errors import DomainError
-from evaluation.models import User
+from evaluation.models import Run, User
+from review.agreement.run_agreement import cached_agreement
 from review.evidence.answers import record_exposure
+from review.evidence.experts import effective_ratings, ratings_of, read_ratings
 from review.evidence.rating_input import RatingInput
 from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
 from review.queues.creation import close_queue
@@ -245,6 +247,29 @@ def test_undo_reopens_the_last_item_and_the_next_submit_supersedes() -> None:
     rows = Rating.objects.filter(metric__name="correctness").order_by("seq").values_list("seq", "value", "phase")
     assert list(rows) == [(1, 3, "initial"), (2, 5, "initial")]
     assert next_assignment(queue, user) == following
+
+
+def judge_counts(run: Run) -> list[int]:
+    """Number of answers behind the cached agreement of each judge on correctness."""
+    judges = cached_agreement(run, resamples=0)["judges"]
+    return [metrics["correctness"]["n"] for metrics in judges.values() if "correctness" in metrics]
+
+
+def test_rating_that_was_taken_back_counts_no_more() -> None:
+    run = make_scored_run(values=[3])
+    queue = make_queue(run, reveal="never", reviewers=2, strategy="all")
+    first_person, second_person = reviewers_of(queue)
+    rate(assignment := lease_next(queue, first_person), {"correctness": RatingInput(5), "faithfulness": RatingInput(5)})
+    key = assignment.item.answer_id, Rating.objects.filter(metric__name="correctness").get().metric_id
+    assert [row.value for row in effective_ratings(read_ratings(ratings_of(run.answer_set_id)))[key]] == [5]
+    assert judge_counts(run) == [1]
+    skip(undo(load_assignment(assignment.pk), by=first_person))
+    assert effective_ratings(read_ratings(ratings_of(run.answer_set_id))) == {}
+    assert judge_counts(run) in ([], [0])
+    while (other := lease_next(queue, second_person)).item_id != assignment.item_id:
+        rate(other)
+    rate(other, {"correctness": RatingInput(1), "faithfulness": RatingInput(1)})
+    assert [row.value for row in effective_ratings(read_ratings(ratings_of(run.answer_set_id)))[key]] == [1]
 
 
 def test_item_with_a_lead_blocks_undo() -> None:
