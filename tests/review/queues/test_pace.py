@@ -26,7 +26,7 @@ def queue_of(run: Run) -> tuple[ReviewQueue, User]:
 
 
 def rate(queue: ReviewQueue, user: User, count: int, milliseconds: int) -> None:
-    for number in range(count):
+    for _ in range(count):
         assignment = next_assignment(queue, user)
         assert assignment
         values = {"correctness": RatingInput(3), "faithfulness": RatingInput(3)}
