@@ -239,6 +239,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "evaluation.rest.errors.describe_errors",
+        "evaluation.rest.typed.merge_nullable_values",
     ],
     "ENUM_NAME_OVERRIDES": {
         "RunStatusEnum": "evaluation.models.runs.Run.State",

@@ -68,3 +68,17 @@ def file_responses(exports: Exports[Any], json: Any = None) -> dict[Any, Any]:
         or (OpenApiTypes.BINARY if "openxmlformats" in media_type else OpenApiTypes.STR)
         for media_type in exports.media_types
     }
+
+
+def merge_nullable_values(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
+    """Postprocessing hook: describe a nullable field of any value as any value, because null would match both sides of
+    its ``oneOf``."""
+    _merge_nullable_values(result)
+    return result
+
+
+def _merge_nullable_values(node: Any) -> None:
+    if isinstance(node, dict) and node.get("oneOf") == [{}, {"type": "null"}]:
+        del node["oneOf"]
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        _merge_nullable_values(child)
