@@ -59,7 +59,8 @@ class Assertions:
         metadata = dict(record.entries.get("metadata", Node(NodeKind.NULL, None, 0)).entries)
         groups: dict[str, list[Node]] = {}
         for name, node in record.entries.items():
-            if name == ASSERT:
+            # A text without a list is no assertion, and stays as metadata.
+            if name == ASSERT and (node.elements or node.absent):
                 for assertion in node.elements:
                     self._add_to_group(*_parse_assertion(assertion), groups)
             elif _EXPECTED.fullmatch(name) and node.kind in {NodeKind.TEXT, NodeKind.CELL} and not node.absent:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evaluation.core.errors import InvalidFile
@@ -69,6 +69,7 @@ def assert_problems_are_specific(refusal: InvalidFile) -> None:
         assert problem.line or problem.field or problem.params, problem.code
 
 
+@example(([{"assert": "q", "vars": {"question": "q"}}], b"assert,vars\r\nq,\"{'question': 'q'}\"\r\n", "a.csv"))
 @given(files())
 def test_question_columns_and_rows_are_all_accounted_for(file: tuple[list[dict[str, Any]], bytes, str]) -> None:
     rows, data, name = file
