@@ -162,7 +162,7 @@ def test_worker_writes_large_file(run: Run, enqueued: list[int], form: str) -> N
     client.force_login(make_user(Role.LEAD, run.project))
     address = reverse("run-report", args=[run.pk]) + f"?format={form}"
     page = client.get(address).content.decode()
-    assert "백그라운드 작업자가 이 파일을" in page
+    assert "백그라운드에서 이 파일을" in page
     assert "hx-get" not in page  # a file is no piece of a page
     assert CachedFigures.objects.get().kind == f"report {form} ko"
     builders.rebuild(enqueued[0])
