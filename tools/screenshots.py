@@ -51,6 +51,7 @@ LEAD_PAGES = {
     "disputes": "/adjudication/",
     "pairs-new": "/pairs/new/?run={run}",
     "compare": "/runs/compare/?runs={vector},{run}",
+    "standing": "/runs/{run}/standing/",
     "new-evaluation": "/evaluations/new/",
 }
 # Keys of a fresh demo, whose content exists once per language.
