@@ -33,7 +33,7 @@ class Refused(ConcordError):
 def _sentence(problem: Mapping[str, Any]) -> str:
     """Messages of a problem, one a line."""
     if problems := problem.get("problems"):
-        return "\n".join(f"line {one['line']}: {one['message']}" if one["line"] else one["message"] for one in problems)
+        return "\n".join(f"line {row['line']}: {row['message']}" if row["line"] else row["message"] for row in problems)
     if errors := problem.get("errors"):
         return "\n".join(f"{name}: {message}" for name, message in errors.items())
     return str(problem.get("detail") or problem.get("title") or "")
@@ -185,10 +185,10 @@ class Client:
 
     def _pages(self, kind: type[Row], path: str, filters: Mapping[str, Any]) -> Iterator[Row]:
         body = self._request("GET", path, params={**self._project, **filters})
-        yield from (_row(kind, one) for one in body["results"])
+        yield from (_row(kind, row) for row in body["results"])
         while body["next"]:
             body = self._request("GET", body["next"])
-            yield from (_row(kind, one) for one in body["results"])
+            yield from (_row(kind, row) for row in body["results"])
 
     def _request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         response = self._send(method, path, **options)

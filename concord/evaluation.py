@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -47,9 +47,11 @@ class Evaluation:
     def rows(self) -> list[dict[str, Any]]:
         """A row per question, in order: question, answer or error, expected answer, score from 0 to 1, a column per
         metric, and the judge's reasons. A value is ``None`` where a metric failed or does not apply."""
-        details = {detail["question"]: detail for detail in self.report["evaluation"]["details"]}
+        details = self.report["evaluation"]["details"]
+        by_id = {detail["id"]: detail for detail in details}
+        by_text = {detail["question"]: detail for detail in details}
         return [
-            _result_row(question, answer, details[question["question"]])
+            _result_row(question, answer, by_id.get(question.get("id")) or by_text[question["question"]])
             for question, answer in zip(self.questions, self.answers, strict=True)
         ]
 
@@ -92,8 +94,8 @@ def evaluate(
     """Ask ``function`` each question, and score its answers.
 
     ``questions`` are rows with ``question`` and, for example, ``id``, ``reference`` and ``expected_keywords``, or the
-    path of a JSON Lines file of such rows. ``function`` gets the text of a question. An exception makes its answer a
-    failure, and the other questions go on. Without ``client`` the scores are computed here, in a database in
+    path of a JSON Lines file of such rows. ``function`` gets the text of a question. If it raises, its answer has
+    failed, and the other questions continue. Without ``client`` the scores are computed here, in a database in
     ``folder``, by rules and the offline baseline. ``system`` defaults to the function's name. ``options`` are those of
     the command ``evaluate`` (with ``client`` those of REST), such as ``profile`` and ``judge``.
 
@@ -112,13 +114,25 @@ def evaluate(
 
 def read_rows(questions: Iterable[Question] | str | os.PathLike[str]) -> list[Question]:
     if isinstance(questions, (str, os.PathLike)):
-        lines = Path(questions).read_text(encoding="utf-8").splitlines()
-        questions = [json.loads(line) for line in lines if line.strip()]
+        questions = _read_file(Path(questions))
     rows = list(questions)
     for number, row in enumerate(rows, start=1):
         if not row.get("question"):
             raise ConcordError(f"question {number} has no text in the field 'question'")
     return rows
+
+
+def _read_file(path: Path) -> Iterator[Question]:
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise ConcordError(f"{path}, line {number}: no JSON. Write one question per line.") from error
+        if not isinstance(row, dict):
+            raise ConcordError(f"{path}, line {number}: no JSON object. Write one question per line.")
+        yield row
 
 
 def _ask(function: Callable[[str], Answer], row: Question) -> dict[str, Any]:

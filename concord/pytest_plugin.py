@@ -10,7 +10,7 @@ asked once, and scored offline by rules and the baseline judge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -111,8 +111,12 @@ class GateTest(_Test):
         evaluation = self._scored.evaluation
         gate = evaluation.report["gate"]
         if gate["exit_code"]:
-            (check,) = gate["checks"]
-            interval = "" if check["low"] is None else f" (95% interval {check['low']:.2f} to {check['high']:.2f})"
-            value = "none" if check["value"] is None else f"{check['value']:.2f}{interval}"
-            outcome = f"gate: {gate['verdict']}; score: {value}, at least {check['limit']:g} expected"
+            checks = map(_check_line, gate["checks"])
+            outcome = "\n".join([f"gate: {gate['verdict']}", *checks])
             raise NotGoodEnough("\n".join(filter(None, [outcome, gate.get("incomplete"), evaluation.verdict])))
+
+
+def _check_line(check: Mapping[str, Any]) -> str:
+    interval = "" if check["low"] is None else f" (95% interval {check['low']:.2f} to {check['high']:.2f})"
+    value = "none" if check["value"] is None else f"{check['value']:.2f}{interval}"
+    return f"{check['rule']} {check['limit']:g}: {check['verdict']} at {value}"

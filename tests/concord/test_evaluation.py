@@ -52,6 +52,24 @@ def test_question_without_text_is_refused() -> None:
         evaluate(answer, [QUESTIONS[0], {"id": "x"}])
 
 
+@pytest.mark.parametrize("line", ["question,reference", "[1]"])
+def test_file_that_is_no_json_lines_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text(f'{{"question": "How long?"}}\n{line}\n', encoding="utf-8")
+    with pytest.raises(ConcordError, match="line 2: no JSON"):
+        evaluate(answer, file)
+
+
+def test_rows_of_questions_with_one_text_are_told_apart_by_id() -> None:
+    questions = [{"id": name, "question": "How long?"} for name in ("a", "b")]
+    details = [
+        {"id": name, "question": "How long?", "response": name, "score": 1.0, "metrics": {}, "source": {}}
+        for name in ("a", "b")
+    ]
+    evaluation = Evaluation(questions, [{}, {}], {"evaluation": {"details": details}})
+    assert [row["answer"] for row in evaluation.rows()] == ["a", "b"]
+
+
 def test_score_is_the_corrected_one_where_experts_rated() -> None:
     overall: dict[str, Any] = {"judge_only": {"value": 0.8}, "corrected": {"withheld": "not_reviewed"}}
     assert Evaluation([], [], {"overall": overall}).score == 0.8
